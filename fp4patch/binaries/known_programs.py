@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
@@ -62,8 +63,12 @@ def read(name: str, kind: type[_Table]) -> _Table:
 
 @cache
 def _read(name: str, kind: Any) -> Any:
-    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-    return TypeAdapter(kind).validate_python(tomllib.loads(text))
+    return read_table(resources.files(__package__).joinpath(name), kind)
+
+
+def read_table(file: Traversable, kind: type[_Table]) -> _Table:
+    """Return the content of a TOML file, checked against its type."""
+    return TypeAdapter(kind).validate_python(tomllib.loads(file.read_text(encoding="utf-8")))
 
 
 def known() -> KnownPrograms:

@@ -1,4 +1,4 @@
-"""Findings of ``fp4patch doctor`` about compiled code, as text."""
+"""Report of ``fp4patch doctor`` as text, and its findings about compiled code."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,10 +14,12 @@ from fp4patch.binaries.report import (
     ImageGroup,
     LoadOutcome,
 )
-from fp4patch.commands.doctor_text import COLOUR, MARK, answers_text
+from fp4patch.commands.doctor_proof_text import proof_text
+from fp4patch.commands.doctor_text import COLOUR, MARK, answers_text, log_text, machine_text, project_text, tree_text
 from fp4patch.console import Hanging, printable
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted, listed
+from fp4patch.doctor.result import DoctorReport
 
 
 def table(report: BinaryReport, *, details: bool = False) -> RenderableType:
@@ -113,3 +115,13 @@ def _summary(report: BinaryReport) -> str:
 
 def _bytes(number: int) -> str:
     return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number / 1e3:,.1f} kB"
+
+
+def report_text(report: DoctorReport, *, details: bool) -> RenderableType:
+    """Return everything that is known about one PATH."""
+    parts = [machine_text(report.machine)] if report.machine else []
+    parts += [tree_text(tree, details=details) for tree in report.trees]
+    parts += [project_text(project, details=details) for project in report.projects]
+    parts += [table(binary, details=details) for binary in report.binaries]
+    parts += [proof_text(proof) for proof in report.proofs]
+    return Group(*parts, *(log_text(log) for log in report.logs))

@@ -13,8 +13,10 @@ from fp4patch.catalog.manifest import load
 from fp4patch.console import NONE, STATES, Hanging, folded, number, printable, table, whole
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.state import State
+from fp4patch.core.wording import counted
+from fp4patch.doctor.messages import LogReport
 from fp4patch.doctor.outlook import kernels_of
-from fp4patch.doctor.result import MachineReport, RecipeReport, TreeReport
+from fp4patch.doctor.result import MachineReport, ProjectReport, TreeReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?"}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "yellow"}
@@ -63,13 +65,37 @@ def findings_text(findings: Iterable[Finding]) -> RenderableType:
     return _marked((one.level, one.subject, Text(printable(one.found)), one.remedy, one.link) for one in findings)
 
 
-def recipe_text(recipe: RecipeReport) -> RenderableType:
-    """Return the recipes' place, and a finding for each that takes SM121 out of CUTLASS's guard."""
-    heading = Text.assemble(("build recipes", "bold"), f"  {printable(recipe.path)}, {recipe.read} read")
+def project_text(project: ProjectReport, *, details: bool) -> RenderableType:
+    """Return the answers, then the findings; with ``details`` also each place that sets architectures."""
+    read = counted(project.read, "file")
+    kinds = ", ".join(f"{number} {kind}" for kind, number in project.statements.items())
+    heading = Text.assemble(
+        (printable(project.path), "bold"), (f"  {read} read{'; FP4 statements: ' if kinds else ''}{kinds}", "dim")
+    )
+    parts: list[RenderableType] = [answers_text(project.answers), heading]
     known_recipe = known().recipe
-    said = f"no line was found that removes {known_recipe.macro} from it; variables and loops are not followed"
-    good = Finding(Level.NONE, known_recipe.subject, said, "name the source tree, or what was built")
-    return Group(heading, Text(), findings_text(recipe.findings or [good]), Text())
+    if project.findings:
+        parts.append(findings_text(project.findings))
+    elif not project.settings or any(setting.cuda for setting in project.settings):
+        said = f"no line was found that removes {known_recipe.macro} from {known_recipe.subject}"
+        parts.append(Hanging("    ", f"{said}; variables and loops are not followed"))
+    if details:
+        parts += [Hanging(f"    {one.place}  ", f"{one.name} {one.value}") for one in project.settings]
+    return Group(*parts, Text())
+
+
+def log_text(log: LogReport) -> RenderableType:
+    """Return the first cause that a log has, with its line, the cause and the next step; then the others."""
+    parts: list[RenderableType] = []
+    for one in log.found:
+        line = Text.assemble((f"{MARK[one.level]} line {one.line}", COLOUR[one.level]), f": {printable(one.text)}")
+        parts += [line, Hanging("    ", one.cause), Hanging("  → ", one.remedy, COLOUR[one.level])]
+        parts += [Text(f"    {one.link}", style="dim")] if one.link else []
+    if not log.found:
+        parts.append(Text(f"{MARK[Level.NONE]} none of the known messages is in it", style=COLOUR[Level.NONE]))
+        parts.append(Hanging("  → ", "name the source tree, the build directory, or what was built"))
+    heading = Text.assemble((printable(log.path), "bold"), (f"  {counted(log.lines, 'line')} read", "dim"))
+    return Group(*parts, heading, Text())
 
 
 def tree_text(tree: TreeReport, *, details: bool) -> RenderableType:

@@ -62,7 +62,7 @@ class Host:
         if status:
             raise UsageError(
                 f"{program} does not run as a Python: {output.splitlines()[-1] if output else 'no output'}",
-                help="name a program, or the directory of a virtual environment: fp4patch doctor --python .venv",
+                help="name a program, or the directory of a virtual environment: fp4patch doctor .venv",
             )
         return cls(
             os.environ, tuple(map(Path, folders)), Path("/"), home, python=str(program), version=version, own=own

@@ -28,25 +28,30 @@ def judge(report: BinaryReport, question: Question, driver_cuda: str = "") -> tu
     A file that could not be read fails all of them, whether it is one in question or not. ``driver_cuda``: see
     :class:`Scanned`.
     """
-    files = tuple(file for file in report.files if _concerns(question, file.name))
-    if len(files) < len(report.files):
-        scanned = Scanned(report.source, files, report.unread, report.sources, driver_cuda)
-        answers = tuple(answer(one.gpu, [one.gpu for one in report.answers], scanned) for one in report.answers)
-        report = replace(report, files=files, answers=answers)
     return tuple(
         RequirementRow(str(requirement), not reasons, tuple(reasons))
         for requirement in question.required
-        for reasons in [list(_reasons(report, requirement))]
+        for reasons in [list(_reasons(_of_files(report, requirement, driver_cuda), requirement))]
     )
 
 
-def _concerns(question: Question, name: str) -> bool:
-    """Return whether a file is one that the requirements concern: a pattern fits its path, or the end of it."""
+def _of_files(report: BinaryReport, required: Requirement, driver_cuda: str) -> BinaryReport:
+    """Return the report on the files that a requirement concerns."""
+    files = tuple(file for file in report.files if _concerns(required, file.name))
+    if len(files) == len(report.files):
+        return report
+    scanned = Scanned(report.source, files, report.unread, report.sources, driver_cuda)
+    answers = tuple(answer(one.gpu, [one.gpu for one in report.answers], scanned) for one in report.answers)
+    return replace(report, files=files, answers=answers)
+
+
+def _concerns(required: Requirement, name: str) -> bool:
+    """Return whether a requirement concerns a file: a pattern fits its path, or the end of it."""
 
     def fits(patterns: Sequence[str]) -> bool:
         return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"*/{pattern}") for pattern in patterns)
 
-    return (not question.only or fits(question.only)) and not fits(question.excepted)
+    return (not required.only or fits(required.only)) and not fits(required.excepted)
 
 
 def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Reports of ``fp4patch doctor`` on a machine, on source trees, on recipes and on compiled code, as values."""
+"""Reports of ``fp4patch doctor`` on a machine, on source trees, on other projects and on compiled code, as values."""
 
 from dataclasses import dataclass, field
 
@@ -10,6 +10,8 @@ from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
+from fp4patch.doctor.messages import LogReport
+from fp4patch.doctor.settings import Setting
 from fp4patch.images.image import ProofReport
 
 NATIVE = "native"
@@ -24,11 +26,16 @@ class Requirement:
     """True if FP4 instructions are required."""
     variant: str = ""
     """Variant whose conversions are required; empty: those of any."""
+    only: tuple[str, ...] = ()
+    """Patterns of the files that it concerns; empty: all."""
+    excepted: tuple[str, ...] = ()
+    """Patterns of files that it does not concern."""
 
     def __str__(self) -> str:
-        """Return the form used on the command line: ``sm_121:native``."""
+        """Return the form used on the command line: ``sm_121:native:except=hopper*``."""
         what = f":variant={self.variant}" if self.variant else f":{NATIVE}" if self.native else ""
-        return f"{self.gpu}{what}"
+        files = [*(f":only={one}" for one in self.only), *(f":except={one}" for one in self.excepted)]
+        return f"{self.gpu}{what}{''.join(files)}"
 
 
 @dataclass(frozen=True)
@@ -44,10 +51,6 @@ class Question:
     """CUDA release. Empty: the release of the installed toolkit."""
     required: tuple[Requirement, ...] = ()
     """Requirements of the user. If there are any, they alone decide."""
-    only: tuple[str, ...] = ()
-    """Patterns of files; requirements concern these alone."""
-    excepted: tuple[str, ...] = ()
-    """Patterns of files that requirements do not concern."""
 
 
 @dataclass(frozen=True)
@@ -130,19 +133,25 @@ class TreeReport(Document):
 
 
 @dataclass(frozen=True)
-class RecipeReport(Document):
-    """Dockerfiles, scripts and patch files at one place, and those that take SM121 out of CUTLASS's guard."""
+class ProjectReport(Document):
+    """Report on a directory that is no known source tree, on a configured build, or on one recipe."""
 
     path: str
-    """A file or directory with Dockerfiles, scripts or patches."""
+    """A project's directory, a build directory, or a Dockerfile, script or patch."""
     read: int
-    """Recipes that were read."""
+    """Files that were read: sources, build files, recipes."""
+    settings: tuple[Setting, ...]
+    """Places that set architectures, and what they set."""
+    statements: dict[str, int]
+    """Number of FP4 statements in the sources, by kind."""
     findings: tuple[Finding, ...]
+    answers: tuple[Answer, ...] = field(metadata=key("gpus"))
+    """Answer for each GPU; none of a known source tree, which has its own."""
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Levels of all findings; NONE for recipes without any, since a search by text may miss some."""
-        return tuple(finding.level for finding in self.findings) or (Level.NONE,)
+        """Levels of all findings and answers."""
+        return (*(finding.level for finding in self.findings), *(answer.level for answer in self.answers))
 
 
 @dataclass(frozen=True)
@@ -185,20 +194,22 @@ class DoctorReport(Report):
     """This machine; null if the user named a tree or a file."""
     trees: tuple[TreeReport, ...]
     """Source trees."""
-    recipes: tuple[RecipeReport, ...]
-    """Files and directories with Dockerfiles, scripts or patches."""
+    projects: tuple[ProjectReport, ...]
+    """Other projects, configured builds, and recipes."""
     binaries: tuple[BinaryReport, ...]
     """Wheels, libraries, cubins, directories and images."""
+    logs: tuple[LogReport, ...] = ()
+    """Logs of builds and programs."""
     proofs: tuple[ProofReport, ...] = ()
     """Images and directories that ``fp4patch build`` made: their labels and their proof."""
 
     @property
     def levels(self) -> list[Level]:
         """Levels of all findings."""
-        levels = list(self.machine.levels) if self.machine else []
-        parts: tuple[RecipeReport | TreeReport | BinaryReport, ...] = (*self.recipes, *self.trees, *self.binaries)
-        of_proofs = [_LEVELS[proof.verdict] for proof in self.proofs]
-        return levels + [level for part in parts for level in part.levels] + of_proofs
+        parts = [tree.levels for tree in self.trees] + [project.levels for project in self.projects]
+        parts += [binary.levels for binary in self.binaries] + [log.levels for log in self.logs]
+        parts.append(tuple(_LEVELS[proof.verdict] for proof in self.proofs))
+        return [*(self.machine.levels if self.machine else ()), *(level for levels in parts for level in levels)]
 
     @property
     @shown()

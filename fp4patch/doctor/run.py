@@ -1,7 +1,9 @@
 """``fp4patch doctor``: what is in this machine, these trees, these binaries, and what to do about it."""
 
 import importlib.util
+import os
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,42 +14,49 @@ from fp4patch.binaries import registry, scan
 from fp4patch.binaries.findings import Finding
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport
-from fp4patch.catalog.identify import Identified, identify_all
+from fp4patch.catalog.identify import Identified, identify_all, is_at
 from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cuda import known_gpus
-from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.errors import NothingCompiledError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.store import cache_dir
-from fp4patch.doctor import gpus, machine, requirements, reverse_patches
+from fp4patch.core.wording import listed
+from fp4patch.doctor import (
+    configured,
+    gpus,
+    machine,
+    messages,
+    projects,
+    recipes,
+    recorded,
+    requirements,
+    settings,
+)
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.lists import judge_list
-from fp4patch.doctor.packages import settings
+from fp4patch.doctor.packages import settings as list_settings
 from fp4patch.doctor.recommend import toolkit
 from fp4patch.doctor.result import (
     NATIVE,
+    DoctorReport,
     MachineReport,
     MachineSection,
+    ProjectReport,
     Question,
-    RecipeReport,
     Requirement,
     TreeReport,
 )
 from fp4patch.doctor.tree import examine_each
 from fp4patch.images import inspection
-from fp4patch.images.image import ProofReport
 from fp4patch.tree.locked import OnWait
 from fp4patch.tree.status import status
 
+_DEEPEST = 3
+"""Directories below a named one in which known source trees are looked for."""
 
-def question(
-    gpus: str | None,
-    arch_list: str | None,
-    cuda: str | None,
-    require: Sequence[str] = (),
-    only: Sequence[str] = (),
-    excepted: Sequence[str] = (),
-) -> Question:
+
+def question(gpus: str | None, arch_list: str | None, cuda: str | None, require: Sequence[str] = ()) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
     required = tuple(one for text in require for one in _requirements(text))
     named = dict.fromkeys((*(() if gpus is None else _gpus(gpus)), *(one.gpu for one in required)))
@@ -57,19 +66,23 @@ def question(
         _list(arch_list) if arch_list is not None else "",
         _cuda(cuda) if cuda is not None else "",
         required,
-        tuple(only),
-        tuple(excepted),
     )
 
 
 def _requirements(text: str) -> tuple[Requirement, ...]:
-    named, colon, what = text.partition(":")
-    variant = what.removeprefix("variant=") if what.startswith("variant=") else ""
-    if colon and what != NATIVE and not variant:
-        help_text = "for example --require sm_121, --require sm_121:native, or --require sm_121:variant=next3"
-        raise UsageError(f"{text!r} requires {what!r}", help=help_text)
-    variant = load().variant(variant).name if variant else ""
-    return tuple(Requirement(gpu, native=what == NATIVE, variant=variant) for gpu in _gpus(named))
+    named, *parts = text.split(":")
+    what: dict[str, list[str]] = {NATIVE: [], "variant": [], "only": [], "except": []}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if key not in what or bool(value) is (key == NATIVE) or bool(equals) is (key == NATIVE):
+            help_text = "for example sm_121, sm_121:native, sm_121:variant=next3, or 'sm_121:native:except=hopper*'"
+            raise UsageError(f"{text!r} requires {part!r}", help=help_text)
+        what[key].append(value)
+    if len(what["variant"]) + len(what[NATIVE]) > 1:
+        raise UsageError(f"{text!r} requires two things", help="write --require once for each")
+    variant = load().variant(what["variant"][0]).name if what["variant"] else ""
+    files = tuple(what["only"]), tuple(what["except"])
+    return tuple(Requirement(gpu, bool(what[NATIVE]), variant, *files) for gpu in _gpus(named))
 
 
 def _gpus(text: str) -> tuple[Arch, ...]:
@@ -113,7 +126,7 @@ def _judged(section: MachineSection, host: Host, own: Sequence[Arch], cuda: Vers
     """Return the section, its lists of architectures judged by what surveyed releases make of them."""
 
     def judged(finding: Finding) -> Finding:
-        if finding.subject not in settings():
+        if finding.subject not in list_settings():
             return finding
         return judge_list(load(), finding, host.environ[finding.subject], own, cuda)
 
@@ -144,12 +157,97 @@ def find(name: str) -> Path | None:
     return None
 
 
-def as_trees(path: Path | None) -> list[Identified]:
-    """Return the source tree at ``path`` and those that it contains; none if it is not one."""
-    try:
-        return identify_all([path], load()) if path else []
-    except Refused:
+def as_python(name: str) -> str:
+    """Return the Python that is meant, if one is: a program, or the directory of a virtual environment."""
+    place = Path(name)
+    if (place / "pyvenv.cfg").is_file() or (place / "bin/python").is_file():
+        return name
+    program = (
+        place if place.is_file() else Path(shutil.which(name) or "") if re.fullmatch(r"python[\d.]*", name) else None
+    )
+    return name if program and re.fullmatch(r"python[\d.]*", program.name) else ""
+
+
+def examine(  # noqa: PLR0912 - one branch a kind of input
+    name: str, question: Question, *, on_wait: OnWait, on_step: OnProgress
+) -> DoctorReport:
+    """Return what is known about one PATH: a Python, a log, a release, a source tree, a project, a build, or code."""
+    found = DoctorReport(None, (), (), ())
+    if messages.LOG.fullmatch(name) and (name == "-" or Path(name).is_file()):
+        _without_effect(question, "a log", gpus=True)
+        return replace(found, logs=(messages.examine(name),))
+    if python := as_python(name):
+        return replace(found, machine=examine_machine(question, python))
+    if is_release(name):
+        return replace(found, trees=(recorded.examine_release(load().root, name, question),))
+    path = find(name)
+    folder = path if path and path.is_dir() else None
+    trees = [] if question.required else _trees(path)
+    if trees:
+        removals = recipes.examine(trees[0].root) if trees[0].root == (folder or Path()).resolve() else (0, ())
+        found = replace(found, trees=examine_trees(trees, question, on_wait=on_wait))
+        if removals[1]:
+            found = replace(found, projects=(ProjectReport(str(path), removals[0], (), {}, removals[1], ()),))
+        if trees[0].root == (folder or Path()).resolve():
+            return found
+    cuda = Version(question.cuda) if question.cuda else toolkit()
+    if folder and not question.required and configured.is_build(folder):
+        found = replace(found, projects=(configured.examine(folder, question, cuda),))
+    elif (
+        path
+        and not question.required
+        and (folder or path.name.endswith(projects.SOURCES) or recipes.is_recipe(path) or settings.kind_of(path.name))
+    ):
+        project = projects.examine(path, question, cuda, without=[tree.root for tree in trees])
+        if project.read and (project.settings or project.statements or project.findings or not trees):
+            found = replace(found, projects=(project,))
+    if not question.required and not trees and not name.startswith(registry.SCHEME) and not (path and path.is_file()):
+        proof = inspection.of_directory(path) if path else inspection.of_image(name)
+        found = replace(found, proofs=(proof,) if proof else ())
+    if not (path and path.is_file() and found.projects):
+        try:
+            binary = examine_binary(path, name, question, on_step=on_step)
+            found = replace(found, binaries=(binary,))
+        except NothingCompiledError:
+            if not (found.projects or found.trees or found.proofs):
+                raise
+    if found.binaries and not (found.projects or found.trees):
+        _without_effect(question, "compiled code")
+    return _combined(found)
+
+
+def _combined(found: DoctorReport) -> DoctorReport:
+    """Return the report without the answers of a project that has compiled code beside it, and nothing to judge."""
+    idle = [one for one in found.projects if not (one.settings or one.statements or one.findings)]
+    return replace(found, projects=tuple(one for one in found.projects if one not in idle)) if found.binaries else found
+
+
+def _without_effect(question: Question, what: str, *, gpus: bool = False) -> None:
+    """Raise UsageError for options that change nothing about an input."""
+    given = (("--arch-list", question.asked), ("--cuda", question.cuda), ("--for", gpus and question.named))
+    if options := [name for name, value in given if value]:
+        raise UsageError(f"{listed(options)} has no effect on {what}", help=f"leave {listed(options)} out")
+
+
+def _trees(path: Path | None) -> list[Identified]:
+    """Return the source tree at ``path`` with those that it contains; else the known trees below it."""
+    if path is None or not path.is_dir():
         return []
+    catalog = load()
+    try:
+        return identify_all([path], catalog)
+    except Refused:
+        pass
+    found: list[Path] = []
+    root = path.resolve()
+    for place, folders, _ in os.walk(root):
+        here = Path(place)
+        below = len(here.relative_to(root).parts)
+        folders[:] = [] if below >= _DEEPEST else sorted(one for one in folders if not one.startswith("."))
+        if here != root and any(is_at(here, target) for target in catalog.targets.values()):
+            found.append(here)
+            folders[:] = []
+    return identify_all(found, catalog) if found else []
 
 
 def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: OnWait) -> tuple[TreeReport, ...]:
@@ -158,17 +256,6 @@ def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: O
     return tuple(
         report for tree in trees for report in examine_each(tree, states[tree.root], [question], on_wait=on_wait)
     )
-
-
-def examine_recipes(path: Path | None, *, tree: bool) -> RecipeReport | None:
-    """Look for Dockerfiles, scripts and patch files that take SM121 out of CUTLASS's guard.
-
-    None where there is nothing to report: no recipe, or a source tree (``tree``) whose recipes are as they should be.
-    """
-    if path is None or not (path.is_dir() or reverse_patches.is_recipe(path)):
-        return None
-    read, findings = reverse_patches.examine(path)
-    return RecipeReport(str(path), read, findings) if findings or (read and not tree) else None
 
 
 def examine_binary(path: Path | None, name: str, question: Question, *, on_step: OnProgress) -> BinaryReport:
@@ -190,13 +277,6 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
     else:
         found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver_cuda)
     return replace(found, requirements=requirements.judge(found, question, driver_cuda))
-
-
-def examine_proof(path: Path | None, name: str) -> ProofReport | None:
-    """Check the labels and the proof of an image of the engine, or the proof in a directory; None if it has neither."""
-    if path:
-        return inspection.of_directory(path) if path.is_dir() else None
-    return None if name.startswith(registry.SCHEME) else inspection.of_image(name)
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

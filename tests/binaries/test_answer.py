@@ -171,21 +171,21 @@ def test_the_first_line_is_the_answer_and_files_are_listed_with_details(
 
 
 @pytest.mark.parametrize(
-    ("options", "met"),
-    [([], False), (["--except", "hopper*"], True), (["--only", "*/a.so"], True), (["--only", "hopper.so"], False)],
+    ("files", "met"),
+    [("", False), (":except=hopper*", True), (":only=*/a.so", True), (":only=hopper.so", False)],
 )
 def test_a_requirement_concerns_the_files_in_question(
-    library: Library, tmp_path: Path, options: list[str], *, met: bool
+    library: Library, tmp_path: Path, files: str, *, met: bool
 ) -> None:
     members = {"p/a.so": library("a", BOTH, "120f").read_bytes(), "p/hopper.so": library("h", PLAIN, "90").read_bytes()}
     path = wheel(tmp_path / "p-1-py3-none-any.whl", members)
-    assert cli.run(["doctor", "--require", "sm_121:native", *options, str(path)]) == (not met)
+    assert cli.run(["doctor", "--require", f"sm_121:native{files}", str(path)]) == (not met)
 
 
 def test_a_driver_that_is_too_old_is_one_for_some_of_the_files_too(library: Library, tmp_path: Path) -> None:
     members = {name: library(name[2:3], PLAIN, name[4:]).read_bytes() for name in ("p/a_compute_90", "p/b_90")}
     path = wheel(tmp_path / "p-1-py3-none-any.whl", {f"{name}.so": content for name, content in members.items()})
-    question = verb.question(None, None, None, ["sm_121:variant=native"], only=["*/a_*"])
+    question = verb.question(None, None, None, ["sm_121:variant=native:only=*/a_*"])
     for cuda in ("12.0", "13.9"):
         (row,) = requirements.judge(scan.examine(path, gpus=[GB10], driver_cuda=cuda), question, cuda)
         assert any("the driver is too old" in reason for reason in row.because) is (cuda == "12.0")
@@ -193,4 +193,3 @@ def test_a_driver_that_is_too_old_is_one_for_some_of_the_files_too(library: Libr
 
 def test_names_of_gpus_are_those_that_people_use() -> None:
     assert verb.question("GB10,rtx-5090;RTX-PRO-6000", None, None).gpus == (GB10, Arch(12, 0))
-    assert cli.run(["doctor", "--only", "x", "y.whl"]) == 2

@@ -656,6 +656,8 @@ def test_a_requirement_can_be_what_builds_of_a_variant_have(
     "arguments",
     [
         ["--require", "sm_121:fast", "x.whl"],
+        ["--require", "sm_121:native:variant=next3", "x.whl"],
+        ["--require", "sm_121:except=", "x.whl"],
         ["--require", "sm_121:variant=next9", "x.whl"],
         ["--require", "sm_999", "x.whl"],
         ["--require", "sm_121"],

@@ -1,16 +1,19 @@
-"""Build recipes that take SM121 out of CUTLASS's guard: Dockerfiles, scripts and patch files with sed, or Python.
+"""Build recipes: Dockerfiles, scripts and patch files, of which only the text is looked at.
 
-They were written in the belief that the conversion instruction is absent on GB10. Only text is looked at.
+Some take SM121 out of CUTLASS's guard, in the belief that the conversion instruction is absent on GB10; others set
+flags or lists with which a build ends.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fp4patch.binaries import remedies
 from fp4patch.binaries.containers import folder
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import Recipe, known
+from fp4patch.catalog.manifest import load
+from fp4patch.doctor.settings import Setting
 
 _RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
 _LARGEST = 1 << 20
@@ -19,6 +22,7 @@ _SUBSTITUTES = re.compile(
 )
 _DELETES = re.compile(r"/([^/]*)/\s*d\b")
 _REPLACES = re.compile(r"(?:replace|sub)\(\s*[rf]?(['\"])(?P<old>.*?)\1\s*,\s*[rf]?(['\"])(?P<new>.*?)\3")
+_FLAGS = re.compile(r"(NVCC_(?:APPEND|PREPEND)_FLAGS)\b.*?((?:-arch|--gpu-architecture)[= ](sm_\d+)([af]))\b")
 _GROUP = re.compile(r"\\?\((.*?)\\?\)")
 
 
@@ -46,6 +50,27 @@ def examine(path: Path) -> tuple[int, tuple[Finding, ...]]:
             found = f"removes {recipe.macro} from {recipe.subject}: {words}"
             findings.append(Finding(Level.YELLOW, f"{place}:{line}", found, recipe.remedy, link=recipe.link))
     return len(recipes), tuple(findings)
+
+
+def findings_of(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Finding]:
+    """Return a finding for each flag that every nvcc of a build gets, and for each list that its reader refuses.
+
+    ``builds``: the text of each build file; ``found``: what they set.
+    """
+    findings = []
+    for path, text in builds.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            if flag := _FLAGS.search(line):
+                subject, why = f"{path}:{number}", f"{flag[1]} has {flag[2]}, which adds PTX for plain {flag[3]}"
+                why += ": ptxas refuses the FP4 instructions in it"
+                findings.append(remedies.finding(Level.RED, subject, why, "flags_for_every_nvcc", number=flag[4]))
+    readers = {target.build.setting: target.build for target in load().targets.values() if target.build}
+    for setting in found:
+        build = readers.get(setting.name)
+        if build and build.form and "$" not in setting.value and not re.fullmatch(build.form, setting.value):
+            why = f"{setting.name}={setting.value}: {build.otherwise}"
+            findings.append(remedies.finding(Level.RED, setting.place, why, "list_not_archs", setting=setting.name))
+    return findings
 
 
 def is_recipe(path: Path) -> bool:

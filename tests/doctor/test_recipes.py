@@ -10,7 +10,7 @@ import pytest
 
 from fp4patch import cli
 from fp4patch.binaries.findings import Level
-from fp4patch.doctor import reverse_patches
+from fp4patch.doctor import recipes
 
 GUARD = "include/cutlass/float_subbyte.h"
 REMOVES = [
@@ -34,7 +34,7 @@ KEEPS = [
 @pytest.mark.parametrize("line", REMOVES)
 def test_names_the_line_that_removes(line: str, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile.gb10").write_text(f"FROM base\n{line}\nRUN make\n")
-    read, (finding,) = reverse_patches.examine(tmp_path)
+    read, (finding,) = recipes.examine(tmp_path)
     assert (read, finding.level, finding.subject) == (1, Level.YELLOW, "Dockerfile.gb10:2")
     assert finding.remedy
 
@@ -42,7 +42,7 @@ def test_names_the_line_that_removes(line: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", KEEPS)
 def test_leaves_alone_what_keeps_or_adds(line: str, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text(f"FROM base\n{line}\n")
-    assert reverse_patches.examine(tmp_path) == (1, ())
+    assert recipes.examine(tmp_path) == (1, ())
 
 
 def test_a_patch_file_is_named_and_its_inverse_is_not(
@@ -55,7 +55,7 @@ def test_a_patch_file_is_named_and_its_inverse_is_not(
     for name, one, other in (("removes", before, after), ("restores", after, before)):
         diff = subprocess.run(["diff", "-u", str(one), str(other)], capture_output=True, text=True, check=False)
         (tmp_path / f"{name}.patch").write_text(diff.stdout)
-    read, findings = reverse_patches.examine(tmp_path)
+    read, findings = recipes.examine(tmp_path)
     assert read == 2
     assert findings
     assert {finding.subject.partition(":")[0] for finding in findings} == {"removes.patch"}

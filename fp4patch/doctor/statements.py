@@ -1,0 +1,350 @@
+"""FP4 statements in CUDA sources, and what the preprocessor leaves of each for one target of a build.
+
+No compiler is needed. Only the conditions of the files themselves, and of the headers beside them, are evaluated; what
+those do not decide is unknown, and never a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from fp4patch.core.arch import Arch
+from fp4patch.edits.condition import evaluate
+
+Include = Callable[[str, str], str]
+"""The path of the file that an ``#include`` in another file names, or nothing if it is not part of the project."""
+
+
+class StatementKind(StrEnum):
+    """Kind of statement. Closed."""
+
+    CONVERSION = "conversion to E2M1"
+    STOCHASTIC = "stochastic conversion to E2M1"
+    DECODING = "conversion from E2M1"
+    MATRIX = "mma on E2M1"
+    SPARSE = "sparse mma on E2M1"
+    TENSOR_MEMORY = "tcgen05.mma on E2M1"
+    INTRINSIC = "cuda_fp4.h conversion"
+
+    def supported(self, target: Arch) -> bool:
+        """Return whether a target has the instruction. An intrinsic compiles for every target: to software on others.
+
+        The table is that of docs/facts.md: what each ptxas from CUDA 12.9 on accepts.
+        """
+        if not target.suffix:
+            return False
+        if self in (StatementKind.STOCHASTIC, StatementKind.TENSOR_MEMORY):
+            return target.major in (10, 11)
+        if self is StatementKind.MATRIX:
+            return target.major == 12
+        if self is StatementKind.SPARSE:
+            return target.major == 12 and target.suffix == "a"
+        return target.major in (10, 11, 12)
+
+
+_PATTERNS = (
+    (StatementKind.STOCHASTIC, r"\bcvt\.rs[\w.]*\.e2m1x4"),
+    (StatementKind.CONVERSION, r"\bcvt\.rn[\w.]*\.e2m1x2\.(?:f32|f16x2|bf16x2)"),
+    (StatementKind.DECODING, r"\bcvt\.rn[\w.]*\.(?:f16x2|bf16x2)\.e2m1x2"),
+    (
+        StatementKind.MATRIX,
+        r"kind::mxf4(?:nvf4)?\b|kind::mxf8f6f4\b[^;]{0,200}?\.e2m1|kind::f8f6f4\b[^;]{0,200}?\.e2m1",
+    ),
+    (StatementKind.INTRINSIC, r"\b__nv_cvt_\w*fp4x?\d?\w*(?=\s*\()"),
+)
+_STATEMENTS = re.compile("|".join(f"(?P<{kind.name}>{pattern})" for kind, pattern in _PATTERNS))
+_MAY_HAVE = re.compile(r"e2m1|kind::mxf4|__nv_cvt_\w*fp4")
+_SKIPPED = re.compile(r"/\*.*?\*/|//(?:\\\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)", re.MULTILINE)
+_WORDS = re.compile(r"\w+|\S")
+_NOT_DEFINED = re.compile(
+    r"_MSC_VER|__HIP\w*|USE_ROCM|__clang__|__CUDACC_RTC__|__MINGW\w*|_WIN32|WIN32|__APPLE__|__INTEL\w*"
+)
+_OF_TARGET = re.compile(r"__CUDA_ARCH_\w+|__CUDA_ARCH__")
+_NOTHING_OF_USE = re.compile(
+    r"(return\s*(\(?[\w:<>]*\)?\s*[({]?\s*(0[xX]?[\da-fA-F.]*[uUlLfF]*|false|nullptr)?\s*[)}]?)|[\w.\[\]>-]+\s*=\s*[({]?\s*0[\w.]*\s*[)}]?"
+    r"|(std::)?(printf|assert|__trap|abort|__assert_fail|static_assert|\w+_(ERROR|TRAP|UNREACHABLE)|\(void\)\s*\w+)\b.*|\(\s*void\s*\)\s*[\w.]+|[{}\s]*)",
+    re.DOTALL,
+)
+"""A statement that computes nothing: a constant, a message, a trap."""
+_RETURNS = re.compile(r"(?:^|[;{}])\s*return\b[^;]*;\s*$")
+_DEEPEST = 12
+"""Includes inside includes that are followed."""
+UNKNOWN = "?"
+
+
+class Left(StrEnum):
+    """What the preprocessor leaves of a statement for one target. Closed."""
+
+    COMPILED = "compiled"
+    CONSTANT = "a constant, a message or nothing in its place"
+    OTHER = "other code in its place"
+    UNKNOWN = "not decided by the files that were read"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An FP4 statement outside of comments."""
+
+    path: str
+    line: int
+    kind: StatementKind
+    offset: int
+
+    @property
+    def place(self) -> str:
+        """``csrc/quant.cu:12``."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass
+class SourceFile:
+    """A source with blanks in the place of its comments: all offsets and lines are those of the file."""
+
+    path: str
+    text: str
+
+    @classmethod
+    def of(cls, path: str, text: str) -> SourceFile:
+        """Return a source without its comments."""
+
+        def blank(found: re.Match[str]) -> str:
+            return found[0] if found[0][0] in "\"'" else re.sub(r"[^\n]", " ", found[0])
+
+        return cls(path, _SKIPPED.sub(blank, text))
+
+    @cached_property
+    def directives(self) -> list[tuple[int, int, str, str]]:
+        """Begin, end, name and rest of each directive."""
+        return [
+            (found.start(), found.end(), found[1], found[2].replace("\\\n", " ").strip())
+            for found in _DIRECTIVE.finditer(self.text)
+        ]
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        """FP4 statements in the order of the file."""
+        # The parts of a string literal are one text, at their own offsets.
+        joined = re.sub(r"(?:\\n|\\t)*\"\s*\"", lambda found: "\0" * len(found[0]), self.text)
+        dense = joined.replace("\0", "")
+        at = _offsets(joined) if len(dense) != len(joined) else range(len(joined) + 1)
+        found = []
+        for match in _STATEMENTS.finditer(dense):
+            kind, offset = StatementKind[match.lastgroup or ""], at[match.start()]
+            if kind is StatementKind.MATRIX:
+                before = dense[max(0, match.start() - 200) : match.start()].rpartition(";")[2]
+                if "tcgen05" in before:
+                    kind = StatementKind.TENSOR_MEMORY
+                elif re.search(r"mma\.sp\b", before):
+                    kind = StatementKind.SPARSE
+                elif "mma" not in before and "mma" not in match[0]:
+                    continue
+            found.append(Statement(self.path, self.text.count("\n", 0, offset) + 1, kind, offset))
+        return found
+
+
+def may_have_statements(text: str) -> bool:
+    """Return whether a text can have FP4 statements: a fast search."""
+    return bool(_MAY_HAVE.search(text))
+
+
+def _offsets(text: str) -> list[int]:
+    return [at for at, letter in enumerate(text) if letter != "\0"] + [len(text)]
+
+
+@dataclass
+class _Branch:
+    """An open conditional: whether its present branch is compiled (None: not known), and where each branch begins."""
+
+    live: bool | None
+    taken: bool | None
+    spans: list[tuple[int, int, bool | None]] = field(default_factory=list)
+    begin: int = 0
+    why: str = ""
+
+
+@dataclass
+class Preprocessor:
+    """One pass over a source for one target. ``macros``: what the build defines; the target's own are added."""
+
+    target: Arch
+    cuda: str
+    macros: dict[str, str] = field(default_factory=dict)
+    read: Callable[[str], SourceFile | None] = lambda _: None
+    include: Include = lambda _path, _name: ""
+
+    def __post_init__(self) -> None:
+        """Add what nvcc defines in the device pass."""
+        major, _, minor = self.cuda.partition(".")
+        version = f"{int(major) * 1000 + int(minor or 0) * 10}"
+        own = {"__CUDACC_VER_MAJOR__": major, "__CUDACC_VER_MINOR__": minor or "0", "__cplusplus": "201703"}
+        own |= {"CUDA_VERSION": version, "CUDART_VERSION": version, "__CUDACC__": "1", "__NVCC__": "1"}
+        self.macros = {**own, **self.macros, **self.target.macros}
+        self.once: set[str] = set()
+        self.maybe: set[str] = set()
+        self.own: set[str] = set()
+        self.regions: list[tuple[int, int, bool | None, str, _Branch | None]] = []
+
+    def left(self, file: SourceFile) -> dict[Statement, tuple[Left, str]]:
+        """Return what is left of each statement of a file, and the name that decides if that is not known."""
+        self.regions = []
+        self._file(file, 0)
+        return {statement: self._of(file, statement) for statement in file.statements}
+
+    def _of(self, file: SourceFile, statement: Statement) -> tuple[Left, str]:
+        around = [region for region in self.regions if region[0] <= statement.offset < region[1]]
+        if unknown := next((why for _, _, live, why, _ in around if live is None), ""):
+            dead = any(live is False for _, _, live, _, _ in around)
+            if not dead:
+                return Left.UNKNOWN, unknown
+        gone = next((region for region in around if region[2] is False), None)
+        if gone is None:
+            return (Left.CONSTANT, "") if self._is_after_return(file, statement) else (Left.COMPILED, "")
+        chain = gone[4]
+        assert chain
+        for begin, end, live in chain.spans:
+            if live:
+                inside = self._live_text(file, begin, end)
+                return (Left.CONSTANT if _computes_nothing(inside) else Left.OTHER), ""
+        if any(live is None for *_, live in chain.spans):
+            return Left.UNKNOWN, chain.why
+        return Left.CONSTANT, ""
+
+    def _live_text(self, file: SourceFile, begin: int, end: int) -> str:
+        text = list(file.text[begin:end])
+        cuts = [(a, b) for a, b, live, *_ in self.regions if live is False]
+        cuts += [(a, b) for a, b, *_ in file.directives]
+        for a, b in cuts:
+            for at in range(max(a, begin), min(b, end)):
+                text[at - begin] = " "
+        return "".join(text)
+
+    def _is_after_return(self, file: SourceFile, statement: Statement) -> bool:
+        """Return whether the live code before a statement, in a block around it, returns in any case."""
+        begin = max(0, statement.offset - 20_000)
+        text, depth = self._live_text(file, begin, statement.offset), 0
+        text = re.sub(r'"(?:\\.|[^"\\])*"', lambda found: " " * len(found[0]), text)
+        for at in range(len(text) - 1, -1, -1):
+            letter = text[at]
+            if letter == "}":
+                depth += 1
+            elif letter == "{":
+                depth = max(0, depth - 1)
+            elif letter == ";" and not depth and _RETURNS.search(text[max(0, at - 300) : at + 1]):
+                return True
+        return False
+
+    def _file(self, file: SourceFile, depth: int) -> None:
+        open_: list[_Branch] = []
+        self.own |= {
+            rest.partition("(")[0].split()[0] for *_, name, rest in file.directives if name == "define" and rest
+        }
+        for number, (begin, end, name, rest) in enumerate(file.directives):
+            live = _all(branch.live for branch in open_)
+            if name in ("if", "ifdef", "ifndef"):
+                following = file.directives[number + 1][2:] if number + 1 < len(file.directives) else ("", "")
+                own = name == "ifndef" and following[0] == "define" and following[1].split(maxsplit=1)[:1] == [rest]
+                state, why = (True, "") if own and rest not in self.macros else self._condition(name, rest)
+                open_.append(_Branch(state, state, begin=end, why=why))
+            elif name in ("elif", "elifdef", "elifndef", "else") and open_:
+                branch = open_[-1]
+                self._close(branch, begin, depth)
+                state, why = (True, "") if name == "else" else self._condition(name.removeprefix("el"), rest)
+                branch.live = _but(state, branch.taken)
+                branch.taken = _or(branch.taken, state)
+                branch.begin, branch.why = end, branch.why or why
+            elif name == "endif" and open_:
+                self._close(open_.pop(), begin, depth)
+            elif live is not False:
+                self._line(file, name, rest, depth, known=live is True)
+        while open_:
+            self._close(open_.pop(), len(file.text), depth)
+
+    def _close(self, branch: _Branch, end: int, depth: int) -> None:
+        branch.spans.append((branch.begin, end, branch.live))
+        if not depth:
+            self.regions.append((branch.begin, end, branch.live, branch.why, branch))
+
+    def _line(self, file: SourceFile, name: str, rest: str, depth: int, *, known: bool) -> None:
+        if name == "define" and (found := re.match(r"(\w+)(\()?\s*(.*)", rest)):
+            if known:
+                self.macros[found[1]] = UNKNOWN if found[2] else found[3].strip()
+            else:
+                self.maybe.add(found[1])
+        elif name == "undef" and known:
+            self.macros.pop(rest.split(maxsplit=1)[0] if rest else "", None)
+        elif name == "include" and depth < _DEEPEST and len(rest) > 2:
+            path = self.include(file.path, rest[1:-1])
+            if path and path not in self.once:
+                self.once.add(path)
+                if (inner := self.read(path)) is not None:
+                    self._file(inner, depth + 1)
+
+    def _condition(self, name: str, rest: str) -> tuple[bool | None, str]:
+        """Return whether a condition holds (None: not known), and the first name that is not known."""
+        missing: list[str] = []
+
+        def defined(word: str) -> int | None:
+            if word in self.macros:
+                return 1
+            if word in self.own - self.maybe:
+                return 0  # the project defines it elsewhere, or for other targets
+            if _OF_TARGET.fullmatch(word) or _NOT_DEFINED.fullmatch(word) or word.startswith("__CUDA_ARCH"):
+                return 0
+            missing.append(word)
+            return None
+
+        def value(word: str) -> int | None:
+            if word in self.macros:
+                missing.append(word)
+            return 0 if defined(word) == 0 else None
+
+        if name in ("ifdef", "ifndef"):
+            state = defined(rest.split(maxsplit=1)[0]) if rest.split() else None
+            return (None, missing[0] if missing else rest) if state is None else (bool(state) != (name == "ifndef"), "")
+        try:
+            result = evaluate(list(self._expanded(_WORDS.findall(rest), frozenset())), defined, value)
+        except (ValueError, IndexError, RecursionError):
+            return None, rest[:60]
+        return (None, missing[0] if missing else rest[:60]) if result is None else (bool(result), "")
+
+    def _expanded(self, words: Sequence[str], hidden: frozenset[str]) -> Iterator[str]:
+        """Replace macros without parameters, except for the operand of ``defined``."""
+        after = ""
+        for at, word in enumerate(words):
+            operand = after == "defined" or (after == "(" and at > 1 and words[at - 2] == "defined")
+            text = self.macros.get(word, UNKNOWN)
+            if operand or word in hidden or text == UNKNOWN or not word.isidentifier():
+                yield word
+            else:
+                yield from self._expanded(_WORDS.findall(text), hidden | {word})
+            after = word
+
+
+def _computes_nothing(text: str) -> bool:
+    bare = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
+    parts = [part.strip() for part in re.split(r"[;{}]", bare)]
+    return all(_NOTHING_OF_USE.fullmatch(part) for part in parts if part)
+
+
+def _all(states: Iterator[bool | None]) -> bool | None:
+    every = list(states)
+    return False if False in every else None if None in every else True
+
+
+def _or(one: bool | None, other: bool | None) -> bool | None:
+    return True if one or other else None if one is None or other is None else False
+
+
+def _but(state: bool | None, taken: bool | None) -> bool | None:
+    return False if taken or state is False else None if taken is None or state is None else True
+
+
+def summary(kinds: Mapping[StatementKind, int]) -> str:
+    """Return ``3 conversions to E2M1, 2 mma on E2M1``."""
+    plural = {kind: kind.value.replace("conversion", "conversions", 1) for kind in StatementKind}
+    return ", ".join(f"{n} {kind.value if n == 1 else plural[kind]}" for kind, n in kinds.items() if n)

@@ -1,0 +1,277 @@
+"""Projects that are no known tree: what their build files set, and what the preprocessor leaves of FP4 statements."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fp4patch import cli
+from fp4patch.core.arch import Arch
+from fp4patch.doctor.statements import Left, Preprocessor, SourceFile, StatementKind
+
+Doctor = Callable[..., tuple[int, dict[str, Any]]]
+CONVERT = 'asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;}" : "=r"(o) : "f"(a), "f"(b));'
+MULTIPLY = 'asm("mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64" ".row.col");'
+BOTH = f"__global__ void k() {{\n  {CONVERT}\n  {MULTIPLY}\n}}\n"
+GENCODE = "-gencode arch=compute_{0},code=sm_{0}"
+
+
+@pytest.fixture
+def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
+    """Exit status, and the one project of the document."""
+
+    def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
+        status = cli.run(["doctor", "--json", *map(str, arguments)])
+        document = json.loads(capsys.readouterr().out)
+        return status, document["projects"][0] if document["projects"] else document
+
+    return run
+
+
+def write(root: Path, **files: str) -> Path:
+    """Write files; ``__`` in a name stands for a dot, so that ``setup__py`` is setup.py."""
+    for name, content in files.items():
+        root.mkdir(exist_ok=True)
+        (root / name.replace("__", ".")).write_text(content)
+    return root
+
+
+def answers(project: dict[str, Any]) -> dict[str, str]:
+    return {row["gpu"]: row["answer"] for row in project["gpus"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "on_120", "on_121"),
+    [
+        ("Makefile", "CUDA_ARCH ?= sm_120\nF = -arch=$(CUDA_ARCH)\n", "no", "no"),
+        ("Makefile", f"SM := 120f\nF = {GENCODE.format('$(SM)')}\n", "yes", "yes"),
+        ("Makefile", f"F = {GENCODE.format('121a')}\n", "no", "yes"),
+        ("Makefile", "F = -arch=sm_121a\n", "no", "no"),  # nvcc 13.0 adds PTX of plain sm_121
+        ("Makefile", f"F = {GENCODE.format('120f')} {GENCODE.format('121')}\n", "no", "no"),
+        ("Makefile", "F = -arch=$(UNKNOWN)\n", "not-judged", "not-judged"),
+        ("Makefile", "all:\n\tnvcc x.cu\n", "not-judged", "not-judged"),
+        ("CMakeLists.txt", "set(CMAKE_CUDA_ARCHITECTURES 120a-real 121a-real)\n", "yes", "yes"),
+        ("CMakeLists.txt", "set(CMAKE_CUDA_ARCHITECTURES 90)\n", "no", "no"),
+        ("CMakeLists.txt", "set(CMAKE_CUDA_ARCHITECTURES ${MINE})\n", "not-judged", "not-judged"),
+        ("build.sh", "cmake -DCMAKE_CUDA_ARCHITECTURES='120f' ..\n", "yes", "yes"),
+        ("setup.py", f"for a in ['90a', '120f']:\n    flags += [f'{GENCODE.format('{a}')}']\n", "yes", "yes"),
+        ("setup.py", "os.environ['TORCH_CUDA_ARCH_LIST'] = '12.1a'\n", "no", "yes"),
+        ("setup.py", "flags = ['arch=compute_120a,code=sm_120a']\n", "yes", "no"),
+        ("Dockerfile", "ARG A=12.0f\nFROM base\nENV TORCH_CUDA_ARCH_LIST=${A}\n", "yes", "yes"),
+    ],
+)
+def test_what_a_build_file_sets_decides(
+    doctor: Doctor, tmp_path: Path, name: str, text: str, on_120: str, on_121: str
+) -> None:
+    root = write(tmp_path / "p", kernel__cu=BOTH)
+    (root / name).write_text(text)
+    status, project = doctor("--cuda", "13.0", root)
+    assert answers(project) == {"sm_120": on_120, "sm_121": on_121}
+    assert status == (0 if (on_120, on_121) == ("yes", "yes") else 1)
+    assert project["statements"] == {"conversion to E2M1": 1, "mma on E2M1": 1}
+
+
+def test_the_line_that_does_not_compile_is_named_with_what_it_needs(doctor: Doctor, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", kernel__cu=BOTH, Makefile="F = -arch=sm_120\n")
+    (row,) = doctor("--for", "rtx-5090", root)[1]["gpus"]
+    assert row["verdict"] == "it does not compile"
+    assert "kernel.cu:2, and 1 more is compiled for sm_120" in row["evidence"][0]
+    assert "needs sm_120a or sm_120f" in row["evidence"][0]
+    assert "sm_120f" in row["todo"]
+
+
+def test_conditions_of_cmake_on_the_cuda_release_are_evaluated(doctor: Doctor, tmp_path: Path) -> None:
+    lists = """if (NATIVE)
+  set(CMAKE_CUDA_ARCHITECTURES "native")
+else()
+  list(APPEND CMAKE_CUDA_ARCHITECTURES 80-virtual 86-real)
+  if (CUDAToolkit_VERSION VERSION_GREATER_EQUAL "12.8")
+    list(APPEND CMAKE_CUDA_ARCHITECTURES 120a-real)
+  endif()
+  if (CUDAToolkit_VERSION VERSION_GREATER_EQUAL "12.9")
+    list(APPEND CMAKE_CUDA_ARCHITECTURES 121a-real)
+  endif()
+endif()
+"""
+    root = write(tmp_path / "p", kernel__cu=BOTH, CMakeLists__txt=lists)
+    for cuda, targets in (("12.8", ["sm_86", "sm_120a"]), ("12.9", ["sm_86", "sm_120a", "sm_121a"])):
+        _, project = doctor("--cuda", cuda, root)
+        assert project["settings"][1]["code"] == targets
+    # The machine's own GPU is a target without a suffix, for which this does not compile: a reservation.
+    assert answers(project) == {"sm_120": "reservation", "sm_121": "reservation"}
+
+
+def test_an_unknown_directory_is_not_judged_and_options_count_or_are_usage_errors(
+    doctor: Doctor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write(tmp_path / "p", Makefile="all:\n\tgcc x.c\n")
+    status, project = doctor("--for", "gb10", root)
+    assert (status, answers(project)) == (1, {"sm_121": "not-judged"})
+    assert "--arch-list 12.1a" in project["gpus"][0]["todo"]
+    assert "BUILD_DIR" in project["gpus"][0]["todo"]
+    write(root, kernel__cu=BOTH)
+    assert doctor("--arch-list", "12.1a", root)[0] == 0
+    assert doctor("--arch-list", "12.1", root)[0] == 1
+    assert doctor("--arch-list", "12.1a", "--cuda", "12.8", root)[0] == 1
+    log = write(tmp_path / "q", x__log="text\n") / "x.log"
+    for arguments in (["--cuda", "13.0", str(log)], ["--for", "gb10", str(log)], ["--arch-list", "12.1a"]):
+        assert cli.run(["doctor", *arguments]) == 2
+        assert "no effect" in capsys.readouterr().err
+
+
+def test_a_known_tree_inside_is_found_and_judged(
+    pristine_tree: Callable[[str, str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write(tmp_path / "p", Makefile="all:\n\tgcc x.c\n")
+    (root / "third").mkdir()
+    (root / "third/cutlass").symlink_to(pristine_tree("cutlass", "4.2.1"))
+    assert cli.run(["doctor", "--json", "--cuda", "13.0", str(root)]) == 1  # links are not followed
+    capsys.readouterr()
+    (root / "third/cutlass").unlink()
+    subprocess.run(["cp", "-r", pristine_tree("cutlass", "4.2.1"), root / "third/cutlass"], check=True)
+    assert cli.run(["doctor", "--json", "--cuda", "13.0", str(root)]) == 0
+    (tree,) = json.loads(capsys.readouterr().out)["trees"]
+    assert tree["tree"] == str(root / "third/cutlass")
+
+
+@pytest.mark.parametrize(
+    ("docker", "says"),
+    [
+        (
+            "ARG CUDA=12.8.1\nFROM nvidia/cuda:${CUDA}-devel\nENV TORCH_CUDA_ARCH_LIST=12.1a\n",
+            "CUDA 12.8 does not support",
+        ),
+        ("FROM x\nENV TORCH_CUDA_ARCH_LIST=12.1a NVCC_APPEND_FLAGS=-arch=sm_121a\n", "adds PTX for plain sm_121"),
+        ("FROM x\nENV FLASHINFER_CUDA_ARCH_LIST=12.0a,12.1a\n", "with one space between them"),
+        ("FROM x\nENV TORCH_CUDA_ARCH_LIST=121a\n", "PyTorch takes nothing but"),
+    ],
+)
+def test_a_dockerfile_that_cannot_be_built_is_no(doctor: Doctor, tmp_path: Path, docker: str, says: str) -> None:
+    path = write(tmp_path / "p", Dockerfile=docker) / "Dockerfile"
+    status, project = doctor("--for", "gb10", path)
+    assert (status, answers(project)) == (1, {"sm_121": "no"})
+    assert says in " ".join(project["gpus"][0]["evidence"])
+    fine = write(tmp_path / "q", Dockerfile="FROM nvidia/cuda:13.0.1-devel\nENV TORCH_CUDA_ARCH_LIST=12.1a\n")
+    assert answers(doctor("--for", "gb10", fine / "Dockerfile")[1]) == {"sm_121": "not-judged"}
+
+
+# --- guards ----------------------------------------------------------------------------------------------------------
+
+GUARDS = f"""#ifndef GUARDS_H
+#define GUARDS_H
+#include "own.h"
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 1000) && (__CUDA_ARCH__ != 1210)
+#define ENABLED 1
+#endif
+__device__ unsigned excluded(float a, float b) {{
+#ifdef ENABLED
+  {CONVERT}
+#else
+  return 0;
+#endif
+}}
+__device__ unsigned returns(float a, float b) {{
+#if __CUDA_ARCH__ == 1210
+  return 0;
+#endif
+  {CONVERT}
+}}
+__device__ unsigned family(float a, float b) {{
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1200
+  {CONVERT}
+#elif !defined __CUDA_ARCH_SPECIFIC__
+  return software(a, b);
+#endif
+}}
+// {CONVERT}
+__device__ unsigned header() {{
+#if OF_HEADER
+  {CONVERT}
+#endif
+#ifdef OF_THE_BUILD
+  {MULTIPLY}
+#endif
+}}
+#endif
+"""
+OWN = "#pragma once\n#if __CUDA_ARCH__ >= 1200\n#define OF_HEADER 1\n#else\n#define OF_HEADER 0\n#endif\n"
+
+
+@pytest.mark.parametrize("name", ["90a", "100a", "120", "120a", "120f", "121", "121a", "121f"])
+def test_what_is_left_is_what_the_preprocessor_leaves(tmp_path: Path, name: str) -> None:
+    """Against ``g++ -E`` with the macros of nvcc."""
+    arch = Arch.parse(name)
+    write(tmp_path / "p", guards__h=GUARDS, own__h=OWN)
+    macros = [f"-D{key}={value}" for key, value in arch.macros.items()]
+    ran = subprocess.run(
+        ["g++", "-E", "-x", "c++", *macros, tmp_path / "p/guards.h"], capture_output=True, text=True, check=True
+    )
+    kept, line = set(), 0
+    for text in ran.stdout.splitlines():
+        if text.startswith("# "):
+            line = int(text.split()[1]) if "guards.h" in text else -10_000
+        else:
+            kept |= {line} if "satfinite" in text else set()
+            line += 1
+    file = SourceFile.of("guards.h", GUARDS)
+    run = Preprocessor(arch, "13.0", {}, lambda _: SourceFile.of("own.h", OWN), lambda _, name: name)
+    left = run.left(file)
+    unknown = {s.line: why for s, (fate, why) in left.items() if fate is Left.UNKNOWN}
+    assert list(unknown.values()) == ["OF_THE_BUILD"]
+    returns = next(s for s in left if GUARDS.splitlines()[s.line - 2] == "#endif")
+    assert left[returns][0] is (Left.CONSTANT if arch.gpu == Arch(12, 1) else Left.COMPILED)
+    compiled = {s.line for s, (fate, _) in left.items() if fate is Left.COMPILED} | {returns.line}
+    assert compiled == kept
+
+
+@pytest.mark.parametrize(
+    ("place", "fate"),
+    [
+        ("return 0;", Left.CONSTANT),
+        ("return {};", Left.CONSTANT),
+        ("out = 0u; return out;", Left.CONSTANT),
+        ('printf("no"); __trap();', Left.CONSTANT),
+        ('assert(0 && "FP4 needs SM120");\n  return 0;', Left.CONSTANT),
+        ("", Left.CONSTANT),
+        ("for (int i = 0; i < 8; ++i) out |= encode(v[i]) << 4 * i;", Left.OTHER),
+        ("return soft(a, b);", Left.OTHER),
+    ],
+)
+def test_a_constant_in_its_place_is_told_from_software(place: str, fate: Left) -> None:
+    text = f"unsigned f() {{\n#if __CUDA_ARCH__ >= 1300\n{CONVERT}\n#else\n  {place}\n#endif\n}}\n"
+    ((statement, (found, _)),) = Preprocessor(Arch.parse("121a"), "13.0").left(SourceFile.of("a", text)).items()
+    assert (statement.kind, statement.line, found) == (StatementKind.CONVERSION, 3, fate)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('"mma.sync.aligned."\n "kind::mxf4nvf4.block_scale"', StatementKind.MATRIX),
+        ('"mma.sp::ordered_metadata.sync.aligned.kind::mxf4.block_scale"', StatementKind.SPARSE),
+        ('"tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale"', StatementKind.TENSOR_MEMORY),
+        ('"cvt.rs.satfinite.e2m1x4.f32 %0"', StatementKind.STOCHASTIC),
+        ('"cvt.rn.f16x2.e2m1x2 %0"', StatementKind.DECODING),
+        ("__nv_cvt_float2_to_fp4x2(v, __NV_E2M1, r)", StatementKind.INTRINSIC),
+        ('"cvt.rn.satfinite.e4m3x2.f32 %0"', None),
+        ('"mma.sync.aligned.m16n8k16.row.col.f32.f16"', None),
+    ],
+)
+def test_statements_are_told_by_their_kind(text: str, kind: StatementKind | None) -> None:
+    assert [one.kind for one in SourceFile.of("a", f"asm({text});").statements] == ([kind] if kind else [])
+
+
+def test_left_out_with_a_constant_is_no_and_with_software_a_reservation(doctor: Doctor, tmp_path: Path) -> None:
+    guard = "#if __CUDA_ARCH__ != 1210\n{}\n#else\n{}\n#endif\n"
+    for place, answer in (("return 0;", "no"), ("return soft(a);", "reservation")):
+        source = f"__device__ unsigned f() {{\n{guard.format(CONVERT, place)}}}\n{BOTH}"
+        root = write(tmp_path / "p", kernel__cu=source)
+        _, project = doctor("--for", "gb10", "--arch-list", "12.1a", root)
+        assert answers(project) == {"sm_121": answer}
+        assert "kernel.cu:3" in " ".join(project["gpus"][0]["evidence"])
+        # A target of the family has __CUDA_ARCH__ == 1200: the guard does not fire.
+        assert answers(doctor("--for", "gb10", "--arch-list", "12.0f", root)[1]) == {"sm_121": "yes"}
