@@ -56,8 +56,6 @@ class BuildRow(Document):
     """PTX of each source, or of each module on each GPU's machine."""
     reaches: dict[Arch, Reach] = field(default_factory=dict)
     """Support of each GPU (``sm_121``)."""
-    recorded: bool = False
-    """True if the row comes from the survey of this release's pristine tree, and was not evaluated in this run."""
     error: str = ""
     """Reason why the build could not be evaluated: the tree's own fatal error, or source text that is not
     understood."""

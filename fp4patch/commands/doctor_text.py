@@ -152,7 +152,7 @@ def _builds_heading(tree: TreeReport) -> Text:
     elif known.on:
         how = " on each GPU, by its own Python"
     else:
-        how = ", as recorded of this release" if known.recorded else ", by its own CMake functions"
+        how = ", by its own CMake functions"
     return Text.assemble(("build", "bold"), (f"  its result for {tree.setting}{how}", "dim"))
 
 

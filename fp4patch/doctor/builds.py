@@ -1,4 +1,4 @@
-"""Results of a tree's build for arch lists, evaluated or recorded, and the arch list to recommend."""
+"""Results of a tree's build for arch lists, and the arch list to recommend."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,14 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
-from fp4patch.doctor.result import Content, Question
-from fp4patch.doctor.surveyed import SurveyedRelease, recorded_build
+from fp4patch.doctor.result import Question
 
 
 class Builds:
     """Results of a tree's build, each evaluated once: the tree must not change meanwhile."""
 
-    def __init__(self, tree: Identified, releases: Sequence[SurveyedRelease], what: Content) -> None:
-        """``releases``: the surveyed ones, whose records count where a program is missing; none for a patched tree."""
-        self.tree, self.releases, self.what = tree, releases, what
+    def __init__(self, tree: Identified) -> None:
+        self.tree = tree
         self._known: dict[tuple[str, str], BuildRow] = {}
         self._failed: ToolchainError | None = None
 
@@ -48,7 +46,8 @@ class Builds:
         self.evaluate([(question, cuda)])
         pairs = pairs_of(build, question, cuda)
         if self._failed:
-            return _recorded(build, pairs, cuda, self.releases, self.what, self._failed)
+            found = f"{self._failed.message}, so the result of the build for {build.setting} was not evaluated"
+            return (), [remedies.finding(Level.YELLOW, "cmake", found, "no_cmake", help=self._failed.help)]
         evaluated = tuple(self._known[pair] for pair in pairs)
         return evaluated, not_evaluated(self.tree.target, evaluated)
 
@@ -66,23 +65,6 @@ def pairs_of(build: Build, question: Question, cuda: Version | None) -> list[tup
     """Return each CUDA release and arch list that a question is about."""
     lists = (question.asked.replace(";", build.separator),) if question.asked else build.lists
     return [(c, asked) for c in ((str(cuda),) if cuda else build.cuda) for asked in lists]
-
-
-def _recorded(
-    build: Build,
-    questions: Sequence[tuple[str, str]],
-    cuda: Version | None,
-    releases: Sequence[SurveyedRelease],
-    what: Content,
-    failed: ToolchainError,
-) -> tuple[tuple[BuildRow, ...], list[Finding]]:
-    """Return the recorded results of the tree's release where a program is missing; a patched tree has none."""
-    release = next((r for r in reversed(releases) if r.version in what.releases), None)
-    rows = [row for c, asked in questions if release and (row := recorded_build(release, c, asked))]
-    said = f"the rows are from the record of {release.version}" if rows and release else "this release has no record"
-    found = f"{failed.message}, so the result of the build for {build.setting} could not be evaluated; {said}"
-    missing = remedies.finding(Level.YELLOW, "cmake", found, "no_cmake", help=failed.help)
-    return tuple(row.reached(row.kernels, str(cuda or "")) for row in rows), [missing]
 
 
 def best_of(gpu: Arch, gpus: Sequence[Arch], rows: Sequence[BuildRow]) -> list[BuildRow]:

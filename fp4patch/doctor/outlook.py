@@ -48,7 +48,7 @@ def outlooks(
             outlook = _of_headers(gpu, tree, variant, opened, cuda, question, todo)
         if outlook:
             found_of_each.append(_converting(outlook, gpu, tree, variant, builds, question))
-    if question.asked and not found_of_each:
+    if question.asked and not found_of_each and (tree.target.build or tree.target.gates):
         why = f"{question.asked} names neither of {listed(GPUS)}"
         return tuple(Answer(gpu, Level.NONE, "not judged", (why,)) for gpu in question.gpus)
     return tuple(found_of_each)
@@ -220,11 +220,9 @@ def _converting(
     bare = question.asked and reach(Arch.parse_list(question.asked, ptx=True), gpu) is not Reach.SUFFIXED
     if variant is None or outlook.level is Level.RED or (bare and not tree.target.build):
         return outlook
-    usable = [row for row in builds if not row.error]
-    rows = usable if question.asked else best_of(gpu, question.gpus, usable)
-    made = [arch for row in rows for arch in _archs(row, gpu) if reach([Arch.parse(arch)], gpu) is Reach.SUFFIXED]
-    loaded = set(made) or {f"{gpu.torch}a"}
-    wants = {arch: conversion_of(load(), variant.name, tree.target.name, Arch.parse(arch)) for arch in sorted(loaded)}
+    made = targets_of(gpu, question, [row for row in builds if not row.error])
+    loaded = sorted(set(made) or {replace(gpu, suffix="a")})
+    wants = {arch.torch: conversion_of(load(), variant.name, tree.target.name, arch) for arch in loaded}
     if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
         said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
         return replace(outlook, verdict=f"software conversion ({variant.name})", evidence=(said,))
@@ -232,6 +230,13 @@ def _converting(
         said = f"{variant.name} uses the instruction on every target that has it"
         return Answer(gpu, Level.GREEN, "NVFP4 native", (said,))
     return outlook
+
+
+def targets_of(gpu: Arch, question: Question, usable: Sequence[BuildRow]) -> list[Arch]:
+    """Return the targets with FP4 instructions that a GPU gets: of the list that was asked about, or of the best."""
+    rows = usable if question.asked else best_of(gpu, question.gpus, usable)
+    made = [Arch.parse(arch) for row in rows for arch in _archs(row, gpu)]
+    return [arch for arch in made if reach([arch], gpu) is Reach.SUFFIXED]
 
 
 @cache

@@ -55,8 +55,11 @@ class Project:
     kept: dict[str, SourceFile | None] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, path: Path, *, without: Sequence[Path] = ()) -> Project:
-        """Read a directory, or one file. ``without``: directories that are judged by themselves."""
+    def at(cls, path: Path, *, without: Sequence[Path] = (), largest: int = _LARGEST) -> Project:
+        """Read a directory, or one file.
+
+        ``without``: directories that are judged by themselves; ``largest``: bytes of a file that is read.
+        """
         project = cls(path if path.is_dir() else path.parent)
         for file, name in _files(path, without):
             source = name.endswith(SOURCES)
@@ -65,7 +68,7 @@ class Project:
             if not source and not (settings.kind_of(name) or recipes.is_recipe(file)):
                 continue
             try:
-                text = file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= _LARGEST else ""
+                text = file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= largest else ""
             except OSError as error:
                 project.unread.append(f"{name}: {error.strerror}")
                 continue
@@ -226,6 +229,17 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
     return of_fates(gpu, _fates(project, chosen, release), chosen, place, question)
 
 
+def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[Statement]]:
+    """Return the conversions of a known tree by what is left of each for a target, without what a build defines."""
+    found: dict[Left, list[Statement]] = {}
+    for source in project.sources.values():
+        left = Preprocessor(target, cuda, {}, project.source, project.included).left(source)
+        for statement, (what, _) in left.items():
+            if statement.kind is StatementKind.CONVERSION:
+                found.setdefault(what, []).append(statement)
+    return found
+
+
 def _fates(project: Project, target: Arch, cuda: str) -> Fates:
     macros: dict[str, str] = {}
     for text in project.builds.values():
@@ -285,7 +299,7 @@ def of_fates(  # noqa: PLR0911 - one return an answer
         (software, f"{counted(len(software), 'FP4 statement')} with software in its place"),
         (unknown, f"{counted(len(unknown), 'FP4 statement')} not judged, which {names} decides"),
     )
-    evidence = (*(f"{what}: {_places(some)}" for some, what in rows if some), place)
+    evidence = (*(f"{what}: {places(some)}" for some, what in rows if some), place)
     if not able:
         return Answer(gpu, Level.NONE, "its FP4 statements are for other GPUs alone", (place,))
     if lost and not chosen.suffix:
@@ -311,6 +325,7 @@ def of_fates(  # noqa: PLR0911 - one return an answer
     return Answer(gpu, Level.YELLOW, verdict, evidence, "", reservations)
 
 
-def _places(statements: Sequence[Statement]) -> str:
+def places(statements: Sequence[Statement]) -> str:
+    """Return the places of the first statements, and how many more there are."""
     names = [statement.place for statement in statements]
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

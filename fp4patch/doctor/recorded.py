@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,7 @@ def record_of(root: Path, name: str) -> Any:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
+@cache
 def read(root: Path) -> Survey:
     """Return what is recorded below the catalog's root."""
     record = record_of(root, RECORD)
@@ -117,6 +118,12 @@ def examine_release(root: Path, release: str, question: Question) -> TreeReport:
     return replace(report, root=release, next_command=command)
 
 
+def usual_rows(root: Path, target: Target, version: str, question: Question) -> tuple[BuildRow, ...]:
+    """Return the recorded results of a release for the usual lists."""
+    (facts,) = (t.facts for t in read(root).trees if (t.target, t.version, t.variant) == (target.name, version, ""))
+    return facts.rows(replace(question, asked=""), cuda_of(question))[0]
+
+
 def _facts(
     target: Target,
     release: Mapping[str, Any],
@@ -148,7 +155,7 @@ def _rows(
 ) -> tuple[tuple[BuildRow, ...], list[Finding]]:
     if target.build is None:
         return (), []
-    pairs = pairs_of(target.build, question, cuda)
+    pairs = [pair for pair in pairs_of(target.build, question, cuda) if pair in rows]
     made = tuple(_row(release, asked, rows[release, asked]) for release, asked in pairs)
     return made, not_evaluated(target, made)
 

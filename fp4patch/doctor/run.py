@@ -10,14 +10,14 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.binaries import registry, scan
-from fp4patch.binaries.findings import Finding
+from fp4patch.binaries import registry, remedies, scan
+from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all, is_at
 from fp4patch.catalog.manifest import load
-from fp4patch.core.arch import GPUS, PTX, Arch, elements, requested
-from fp4patch.core.cuda import known_gpus
+from fp4patch.core.arch import GB10, GPUS, PTX, Arch, elements, requested
+from fp4patch.core.cuda import has, known_gpus
 from fp4patch.core.errors import NothingCompiledError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.store import cache_dir
@@ -33,8 +33,8 @@ from fp4patch.doctor import (
     requirements,
     settings,
 )
+from fp4patch.doctor.builds import best_of, names, quoted
 from fp4patch.doctor.host import Host
-from fp4patch.doctor.lists import judge_list
 from fp4patch.doctor.packages import settings as list_settings
 from fp4patch.doctor.recommend import toolkit
 from fp4patch.doctor.result import (
@@ -52,6 +52,8 @@ from fp4patch.images import inspection
 from fp4patch.tree.locked import OnWait
 from fp4patch.tree.status import status
 
+_UNKNOWN = Version("14")
+"""The first CUDA release of which nothing is known."""
 _DEEPEST = 3
 """Directories below a named one in which known source trees are looked for."""
 
@@ -110,7 +112,10 @@ def _cuda(text: str) -> str:
     """Return ``13.0`` of ``13.0``, ``13.0.2`` or ``13``; UsageError for anything else."""
     if not re.fullmatch(r"\d+(\.\d+)*", text, re.ASCII):
         raise UsageError(f"{text!r} is not a CUDA release", help="for example --cuda 13.0")
-    return ".".join([*text.split("."), "0"][:2])
+    release = ".".join([*text.split("."), "0"][:2])
+    if not any(has(Version(release), gpu) for gpu in known_gpus()) or Version(release) >= _UNKNOWN:
+        raise UsageError(f"CUDA {release} is no known release", help="for example --cuda 13.0")
+    return release
 
 
 def examine_machine(question: Question, python: str = "") -> MachineReport:
@@ -128,9 +133,42 @@ def _judged(section: MachineSection, host: Host, own: Sequence[Arch], cuda: Vers
     def judged(finding: Finding) -> Finding:
         if finding.subject not in list_settings():
             return finding
-        return judge_list(load(), finding, host.environ[finding.subject], own, cuda)
+        return judge_list(finding, host.environ[finding.subject], own, cuda)
 
     return replace(section, findings=tuple(map(judged, section.findings)))
+
+
+def judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version | None) -> Finding:
+    """Return the finding about an arch list that replaces ``finding``, which concerns its form alone.
+
+    It is by the record of the newest release that reads the list. ``own``: GPUs that matter; if there are none, those
+    that the list names.
+    """
+    target = next(t for t in load().targets.values() if t.build and t.build.setting == finding.subject)
+    assert target.build
+    try:
+        asked = ";".join(arch.torch for arch in Arch.parse_list(value, ptx=True) if arch.major == GB10.major)
+        matter = [gpu for gpu in own or GPUS if gpu in GPUS and (own or names(asked, gpu))]
+        release = max((t for t in recorded.read(load().root).trees if t.target == target.name), key=_version).version
+        question = Question(tuple(matter), True, asked, "" if cuda is None else f"{cuda.major}.{cuda.minor}")
+        report = recorded.examine_release(load().root, f"{target.name}=={release}", question)
+    except (UsageError, ValueError):
+        return finding  # not recorded with this list
+    if finding.level is Level.RED or not matter or not asked:
+        return finding
+    told = "; ".join(f"{answer.gpu} {answer.verdict}" for answer in report.outlooks)
+    about = f"{value}: with {target.title} {release}, {told}"
+    bad = [answer for answer in report.outlooks if answer.level is not Level.GREEN]
+    if not bad:
+        return Finding(Level.GREEN, finding.subject, about)
+    level = Level.RED if own and any(answer.level is Level.RED for answer in bad) else Level.YELLOW
+    best = best_of(bad[0].gpu, matter, recorded.usual_rows(load().root, target, release, question))
+    remedy = remedies.of("list_for_gpus", setting=finding.subject, list=quoted(best[0].asked)) if best else bad[0].todo
+    return Finding(level, finding.subject, about, remedy, "list_for_gpus")
+
+
+def _version(tree: recorded.RecordedTree) -> Version:
+    return Version(tree.version)
 
 
 def is_release(name: str) -> bool:

@@ -7,10 +7,12 @@ those do not decide is unknown, and never a guess.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from fp4patch.core.arch import Arch
 from fp4patch.edits.condition import evaluate
@@ -62,7 +64,7 @@ _SKIPPED = re.compile(r"/\*.*?\*/|//(?:\\\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)", re.MULTILINE)
 _WORDS = re.compile(r"\w+|\S")
 _NOT_DEFINED = re.compile(
-    r"_MSC_VER|__HIP\w*|USE_ROCM|__clang__|__CUDACC_RTC__|__MINGW\w*|_WIN32|WIN32|__APPLE__|__INTEL\w*"
+    r"_MSC_VER|__HIP\w*|\w*USE_(?:ROCM|HIP)|__clang__|__CUDACC_RTC__|__MINGW\w*|_WIN32|WIN32|__APPLE__|__INTEL\w*"
 )
 _OF_TARGET = re.compile(r"__CUDA_ARCH_\w+|__CUDA_ARCH__")
 _NOTHING_OF_USE = re.compile(
@@ -71,7 +73,8 @@ _NOTHING_OF_USE = re.compile(
     re.DOTALL,
 )
 """A statement that computes nothing: a constant, a message, a trap."""
-_RETURNS = re.compile(r"(?:^|[;{}])\s*return\b[^;]*;\s*$")
+_RETURNS = re.compile(r"[;{}]\s*return\b[^;{}]*;$")
+_BLOCKS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'|[{};]")
 _DEEPEST = 12
 """Includes inside includes that are followed."""
 UNKNOWN = "?"
@@ -128,22 +131,19 @@ class SourceFile:
     @cached_property
     def statements(self) -> list[Statement]:
         """FP4 statements in the order of the file."""
-        # The parts of a string literal are one text, at their own offsets.
-        joined = re.sub(r"(?:\\n|\\t)*\"\s*\"", lambda found: "\0" * len(found[0]), self.text)
-        dense = joined.replace("\0", "")
-        at = _offsets(joined) if len(dense) != len(joined) else range(len(joined) + 1)
+        lines = [at for at, letter in enumerate(self.text) if letter == "\n"] if _STATEMENTS.search(self.text) else []
         found = []
-        for match in _STATEMENTS.finditer(dense):
-            kind, offset = StatementKind[match.lastgroup or ""], at[match.start()]
+        for match in _STATEMENTS.finditer(self.text):
+            kind = StatementKind[match.lastgroup or ""]
             if kind is StatementKind.MATRIX:
-                before = dense[max(0, match.start() - 200) : match.start()].rpartition(";")[2]
+                before = self.text[max(0, match.start() - 200) : match.start()].rpartition(";")[2]
                 if "tcgen05" in before:
                     kind = StatementKind.TENSOR_MEMORY
-                elif re.search(r"mma\.sp\b", before):
+                elif "mma.sp" in before:
                     kind = StatementKind.SPARSE
-                elif "mma" not in before and "mma" not in match[0]:
+                elif "mma" not in before:
                     continue
-            found.append(Statement(self.path, self.text.count("\n", 0, offset) + 1, kind, offset))
+            found.append(Statement(self.path, bisect_left(lines, match.start()) + 1, kind, match.start()))
         return found
 
 
@@ -152,19 +152,25 @@ def may_have_statements(text: str) -> bool:
     return bool(_MAY_HAVE.search(text))
 
 
-def _offsets(text: str) -> list[int]:
-    return [at for at, letter in enumerate(text) if letter != "\0"] + [len(text)]
-
-
 @dataclass
 class _Branch:
     """An open conditional: whether its present branch is compiled (None: not known), and where each branch begins."""
 
     live: bool | None
     taken: bool | None
-    spans: list[tuple[int, int, bool | None]] = field(default_factory=list)
     begin: int = 0
     why: str = ""
+    regions: list[_Region] = field(default_factory=list)
+    """Its branches so far."""
+
+
+class _Region(NamedTuple):
+    """A branch of a conditional in the file itself."""
+
+    begin: int
+    end: int
+    live: bool | None
+    branch: _Branch
 
 
 @dataclass
@@ -183,60 +189,47 @@ class Preprocessor:
         version = f"{int(major) * 1000 + int(minor or 0) * 10}"
         own = {"__CUDACC_VER_MAJOR__": major, "__CUDACC_VER_MINOR__": minor or "0", "__cplusplus": "201703"}
         own |= {"CUDA_VERSION": version, "CUDART_VERSION": version, "__CUDACC__": "1", "__NVCC__": "1"}
-        self.macros = {**own, **self.macros, **self.target.macros}
+        given = {name: value for name, value in self.macros.items() if not _NOT_DEFINED.fullmatch(name)}
+        self.macros = {**own, **given, **self.target.macros}
         self.once: set[str] = set()
         self.maybe: set[str] = set()
         self.own: set[str] = set()
-        self.regions: list[tuple[int, int, bool | None, str, _Branch | None]] = []
+        self.regions: list[_Region] = []
 
     def left(self, file: SourceFile) -> dict[Statement, tuple[Left, str]]:
         """Return what is left of each statement of a file, and the name that decides if that is not known."""
         self.regions = []
         self._file(file, 0)
-        return {statement: self._of(file, statement) for statement in file.statements}
+        live = self._live_text(file)
+        after_return = _unreachable(live)
+        return {one: self._of(one, live, after_return) for one in file.statements}
 
-    def _of(self, file: SourceFile, statement: Statement) -> tuple[Left, str]:
-        around = [region for region in self.regions if region[0] <= statement.offset < region[1]]
-        if unknown := next((why for _, _, live, why, _ in around if live is None), ""):
-            dead = any(live is False for _, _, live, _, _ in around)
-            if not dead:
-                return Left.UNKNOWN, unknown
-        gone = next((region for region in around if region[2] is False), None)
+    def _of(self, statement: Statement, live: str, after_return: Sequence[tuple[int, int]]) -> tuple[Left, str]:
+        around = [region for region in self.regions if region.begin <= statement.offset < region.end]
+        gone = next((region for region in around if region.live is False), None)
         if gone is None:
-            return (Left.CONSTANT, "") if self._is_after_return(file, statement) else (Left.COMPILED, "")
-        chain = gone[4]
-        assert chain
-        for begin, end, live in chain.spans:
-            if live:
-                inside = self._live_text(file, begin, end)
+            if unknown := next((region.branch.why for region in around if region.live is None), ""):
+                return Left.UNKNOWN, unknown
+            returned = any(begin <= statement.offset < end for begin, end in after_return)
+            return (Left.CONSTANT if returned else Left.COMPILED), ""
+        for region in gone.branch.regions:
+            if region.live:
+                inside = live[region.begin : region.end]
                 return (Left.CONSTANT if _computes_nothing(inside) else Left.OTHER), ""
-        if any(live is None for *_, live in chain.spans):
-            return Left.UNKNOWN, chain.why
+        if any(region.live is None for region in gone.branch.regions):
+            return Left.UNKNOWN, gone.branch.why
         return Left.CONSTANT, ""
 
-    def _live_text(self, file: SourceFile, begin: int, end: int) -> str:
-        text = list(file.text[begin:end])
-        cuts = [(a, b) for a, b, live, *_ in self.regions if live is False]
-        cuts += [(a, b) for a, b, *_ in file.directives]
-        for a, b in cuts:
-            for at in range(max(a, begin), min(b, end)):
-                text[at - begin] = " "
-        return "".join(text)
-
-    def _is_after_return(self, file: SourceFile, statement: Statement) -> bool:
-        """Return whether the live code before a statement, in a block around it, returns in any case."""
-        begin = max(0, statement.offset - 20_000)
-        text, depth = self._live_text(file, begin, statement.offset), 0
-        text = re.sub(r'"(?:\\.|[^"\\])*"', lambda found: " " * len(found[0]), text)
-        for at in range(len(text) - 1, -1, -1):
-            letter = text[at]
-            if letter == "}":
-                depth += 1
-            elif letter == "{":
-                depth = max(0, depth - 1)
-            elif letter == ";" and not depth and _RETURNS.search(text[max(0, at - 300) : at + 1]):
-                return True
-        return False
+    def _live_text(self, file: SourceFile) -> str:
+        """Return the text with blanks in the place of directives and of what is left out."""
+        cuts = [(region.begin, region.end) for region in self.regions if region.live is False]
+        cuts = sorted([*cuts, *((begin, end) for begin, end, *_ in file.directives)])
+        parts, at = [], 0
+        for begin, end in cuts:
+            if end > at:
+                parts += [file.text[at:begin], " " * (end - max(begin, at))]
+                at = end
+        return "".join([*parts, file.text[at:]])
 
     def _file(self, file: SourceFile, depth: int) -> None:
         open_: list[_Branch] = []
@@ -265,9 +258,9 @@ class Preprocessor:
             self._close(open_.pop(), len(file.text), depth)
 
     def _close(self, branch: _Branch, end: int, depth: int) -> None:
-        branch.spans.append((branch.begin, end, branch.live))
+        branch.regions.append(_Region(branch.begin, end, branch.live, branch))
         if not depth:
-            self.regions.append((branch.begin, end, branch.live, branch.why, branch))
+            self.regions.append(branch.regions[-1])
 
     def _line(self, file: SourceFile, name: str, rest: str, depth: int, *, known: bool) -> None:
         if name == "define" and (found := re.match(r"(\w+)(\()?\s*(.*)", rest)):
@@ -323,6 +316,22 @@ class Preprocessor:
             else:
                 yield from self._expanded(_WORDS.findall(text), hidden | {word})
             after = word
+
+
+def _unreachable(text: str) -> list[tuple[int, int]]:
+    """Return what follows a return in the same block, up to the end of that block."""
+    found, returned = [], [-1]
+    for token in _BLOCKS.finditer(text):
+        letter = token[0]
+        if letter == "{":
+            returned.append(-1)
+        elif letter == "}":
+            begin = returned.pop() if len(returned) > 1 else -1
+            if begin >= 0:
+                found.append((begin, token.start()))
+        elif letter == ";" and returned[-1] < 0 and _RETURNS.search(text, max(0, token.start() - 300), token.end()):
+            returned[-1] = token.end()
+    return found
 
 
 def _computes_nothing(text: str) -> bool:

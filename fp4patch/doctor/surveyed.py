@@ -1,7 +1,6 @@
-"""The record of every surveyed release: its files' hashes, and its build's result for each arch list.
+"""The hashes of every surveyed release's files, which identify the release of a tree whatever version it states.
 
-``python -m tools.regenerate releases`` writes ``records/releases.json``. The hashes identify the release of a tree,
-independent of the version that it states; the recorded builds are used if there is no cmake.
+``python -m tools.regenerate releases`` writes ``records/releases.json``.
 """
 
 import json
@@ -12,7 +11,6 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.adapters.result import BuildRow
 from fp4patch.doctor.result import Content
 
 RECORD = "records/releases.json"
@@ -28,9 +26,6 @@ class SurveyedRelease:
     version: str
     files: Mapping[str, str]
     """Path → the start of its SHA-256, of the files that identify the target's releases."""
-    builds: Mapping[str, Mapping[str, tuple[str, ...]]]
-    """CUDA release → list of architectures → those of the FP4 kernels; of a build at run time, in words, what is
-    compiled on each GPU and what that is worth to it."""
 
 
 @cache
@@ -40,15 +35,7 @@ def surveyed(root: Path) -> tuple[SurveyedRelease, ...]:
     if not file.is_file():
         return ()
     rows = json.loads(file.read_text(encoding="utf-8"))["releases"]
-    return tuple(
-        SurveyedRelease(
-            row["target"],
-            row["version"],
-            row["files"],
-            {cuda: {asked: tuple(archs) for asked, archs in made.items()} for cuda, made in row["builds"].items()},
-        )
-        for row in rows
-    )
+    return tuple(SurveyedRelease(row["target"], row["version"], row["files"]) for row in rows)
 
 
 def content(releases: tuple[SurveyedRelease, ...], hashes: Mapping[str, str]) -> Content:
@@ -63,12 +50,3 @@ def content(releases: tuple[SurveyedRelease, ...], hashes: Mapping[str, str]) ->
     # Of releases that are equally near, the newest.
     differs, of, nearest = min(compared, key=lambda c: (c[0], [-part for part in Version(c[2]).release]))
     return Content((), nearest, differs, of) if differs < of else Content(())
-
-
-def recorded_build(release: SurveyedRelease, cuda: str, asked: str) -> BuildRow | None:
-    """Return the recorded result of the release's build for a list and a CUDA major release; None without a record."""
-    major = cuda.partition(".")[0]
-    for looked_at, made in release.builds.items():
-        if looked_at.partition(".")[0] == major and asked in made:
-            return BuildRow(looked_at, asked, made[asked], recorded=True)
-    return None

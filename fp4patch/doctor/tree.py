@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,25 +10,33 @@ from packaging.version import Version
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
-from fp4patch.binaries.findings import Finding, Level
-from fp4patch.catalog.identify import Identified
+from fp4patch.binaries.driver_choice import nearest
+from fp4patch.binaries.findings import Answer, Finding, Level
+from fp4patch.catalog.identify import Identified, contained
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Read
-from fp4patch.catalog.target import Advice, Target
+from fp4patch.catalog.target import Advice, Defect, Target
+from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.release import covers
 from fp4patch.core.state import State
-from fp4patch.core.wording import listed
+from fp4patch.core.wording import counted, listed
+from fp4patch.doctor import projects
 from fp4patch.doctor.builds import Builds
-from fp4patch.doctor.outlook import Opened, instead, opened_by_headers, outlooks
+from fp4patch.doctor.outlook import Opened, instead, opened_by_headers, outlooks, targets_of
 from fp4patch.doctor.packages import bypass_findings
+from fp4patch.doctor.projects import places
 from fp4patch.doctor.recommend import recommend, toolkit
 from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
+from fp4patch.doctor.statements import Left, Statement
 from fp4patch.doctor.surveyed import HASH, content, surveyed
 from fp4patch.tree.files import sha256
 from fp4patch.tree.locked import OnWait, reading
 from fp4patch.tree.status import PatchStatus, TreeStatus, each_patch
+
+_LARGEST = 1 << 18
+"""Bytes of a source whose conditions are read: what is larger is generated, for one target."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,10 @@ class TreeFacts:
     rows: Callable[[Question, Version | None], tuple[tuple[BuildRow, ...], Sequence[Finding]]]
     """Results of the tree's build for a question and a CUDA release, and notes."""
     opened: Opened
+    left_out: Callable[[Arch, str], Mapping[Left, Sequence[Statement]]] = lambda _target, _cuda: {}
+    """Conversions in the sources by what the preprocessor leaves of them for a target and a CUDA release."""
+    project: Callable[[Question], tuple[Answer, ...]] = lambda _: ()
+    """Answers of a tree without a build or a header of its own that fp4patch evaluates."""
 
 
 def examine_each(
@@ -74,7 +86,7 @@ def read_facts(tree: Identified, found: TreeStatus, questions: Sequence[Question
     # In a patched tree, the status reports bypasses.
     own = (*content_findings(tree, what), *_state_findings(tree, found))
     own = own if found.variant else (*own, *_bypass_findings(tree))
-    builds = Builds(tree, () if found.variant else releases, what)
+    builds = Builds(tree)
     builds.evaluate((question, cuda_of(question)) for question in questions)
     return TreeFacts(
         tree=tree,
@@ -86,7 +98,27 @@ def read_facts(tree: Identified, found: TreeStatus, questions: Sequence[Question
         findings=own,
         rows=builds.rows,
         opened=partial(opened_by_headers, tree),
+        left_out=_Guards(tree).left_out,
+        project=lambda question: projects.examine(tree.root, question, cuda_of(question)).answers,
     )
+
+
+class _Guards:
+    """The conditions around the conversions of a tree, read once, and evaluated once for each target."""
+
+    def __init__(self, tree: Identified) -> None:
+        self._tree = tree
+        self._known: dict[tuple[Arch, str], Mapping[Left, Sequence[Statement]]] = {}
+        self._project: projects.Project | None = None
+
+    def left_out(self, target: Arch, cuda: str) -> Mapping[Left, Sequence[Statement]]:
+        """Return the conversions by what is left of each."""
+        if self._project is None:
+            inner = [part.root for part in contained(self._tree.root, self._tree.target, load())]
+            self._project = projects.Project.at(self._tree.root, without=inner, largest=_LARGEST)
+        if (target, cuda) not in self._known:
+            self._known[target, cuda] = projects.left_out(self._project, target, cuda)
+        return self._known[target, cuda]
 
 
 def cuda_of(question: Question) -> Version | None:
@@ -102,12 +134,18 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
     command = _next(facts, advice)
     todo = "" if facts.variant else command
     variant = load().variants.get(facts.variant)
-    lines = outlooks(tree, variant, question, rows, facts.opened, cuda, todo)
+    lines = outlooks(tree, variant, question, rows, facts.opened, cuda, todo) or facts.project(question)
+    lines = tuple(_guarded(line, facts, variant, question, rows, cuda) for line in lines)
     if question.asked and any(line.level is Level.RED for line in lines):
         others, _ = facts.rows(replace(question, asked=""), cuda)
         lines = tuple(instead(tree, line, question, others) for line in lines)
     setting = tree.target.build.setting if tree.target.build else ""
-    defects = _defects(by_content(tree, facts.content), facts.patches, question, advice)
+    known = _defects(by_content(tree, facts.content), facts.patches, question, advice)
+    defects = tuple(finding for _, finding in known)
+    lines = tuple(_with_defect(line, known) for line in lines) or tuple(
+        _with_defect(Answer(gpu, Level.NONE, "the build of this target is not evaluated"), known)
+        for gpu in question.gpus
+    )
     return TreeReport(
         root=str(tree.root),
         target=tree.target.name,
@@ -124,6 +162,44 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
         findings=(*facts.findings, *defects, *notes),
         outlooks=lines,
     )
+
+
+def _guarded(
+    line: Answer,
+    facts: TreeFacts,
+    variant: Variant | None,
+    question: Question,
+    rows: Sequence[BuildRow],
+    cuda: Version | None,
+) -> Answer:
+    """Return the answer that takes the conditions in the sources into account: they can leave a conversion out."""
+    if facts.tree.target.build is None or line.level in (Level.RED, Level.NONE):
+        return line
+    usable = [row for row in rows if not row.error]
+    made = targets_of(line.gpu, question, usable)
+    target = nearest(line.gpu, made, ())
+    if target is None:
+        return line
+    left = facts.left_out(target, str(cuda or usable[0].cuda))
+    if lost := left.get(Left.CONSTANT):
+        why = f"for {target}, {counted(len(lost), 'conversion')} left out, with {Left.CONSTANT}: {places(lost)}"
+        todo = f"restore the condition at {lost[0].place}"
+        return Answer(line.gpu, Level.RED, "conversions are left out", (why, *line.evidence), todo)
+    if (software := left.get(Left.OTHER)) and variant is None:
+        why = f"for {target}, {counted(len(software), 'conversion')} with software in its place: {places(software)}"
+        evidence = (*line.evidence, why)
+        return replace(line, level=Level.YELLOW, evidence=evidence, reservations=line.reservations + 1)
+    return line
+
+
+def _with_defect(line: Answer, known: Sequence[tuple[Defect, Finding]]) -> Answer:
+    """Return the answer that takes the known defects of the release into account."""
+    own = [pair for pair in known if line.gpu in map(Arch.parse, pair[0].gpus)]
+    for defect, finding in own:
+        if finding.level is Level.RED:
+            evidence = (f"{defect.subject}: {defect.found}", *line.evidence)
+            return Answer(line.gpu, Level.RED, f"{defect.subject} fails", evidence, finding.remedy)
+    return line
 
 
 def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:
@@ -161,13 +237,13 @@ def _patches(catalog: Catalog, tried: Sequence[PatchStatus], found: TreeStatus) 
 
 def _defects(
     tree: Identified, patches: Sequence[PatchInTree], question: Question, advice: Advice | None
-) -> list[Finding]:
+) -> list[tuple[Defect, Finding]]:
     """Return the known defects of this release on the GPUs in question, without those that a patch has repaired."""
     open_patches = {row.patch.partition("/")[2] for row in patches if row.state is State.PRISTINE}
     variant = advice.variant if advice else ""
     apply = f"fp4patch apply --variant {variant} {shlex.quote(str(tree.root))}" if variant else ""
     return [
-        Finding(Level(defect.level), defect.subject, defect.found, defect.remedy or apply, defect.link)
+        (defect, Finding(Level(defect.level), defect.subject, defect.found, defect.remedy or apply, defect.link))
         for defect in tree.target.defects
         if set(map(Arch.parse, defect.gpus)) & set(question.gpus)
         and (not defect.patch or defect.patch in open_patches)

@@ -16,10 +16,9 @@ from host_on_disk import machine, program, toolkit, torch, triton
 
 from fp4patch.binaries import remedies, scan
 from fp4patch.binaries.findings import Finding, Level
-from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.doctor import compilers, gpus, packages
-from fp4patch.doctor.lists import judge_list
+from fp4patch.doctor.run import judge_list
 from fp4patch.proof.gpu import Driver, Gpu
 from fp4patch.proof.toolchain import Toolchain
 
@@ -198,7 +197,7 @@ def test_the_list_that_is_named_for_the_environment_is_green(tmp_path: Path, cau
 
     def judged(value: str) -> Sequence[Finding]:
         found = packages.examine_lists(machine(tmp_path, **{name: value}))
-        return [judge_list(load(), one, value, GPUS, None) for one in found]
+        return [judge_list(one, value, GPUS, None) for one in found]
 
     (finding,) = red(judged(value), cause)
     exported = shlex.split(finding.remedy.partition("export ")[2].replace(", or", " "))[0]
