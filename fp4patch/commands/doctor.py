@@ -75,8 +75,8 @@ def doctor(
         tuple(tree for one in found for tree in one.trees),
         tuple(project for one in found for project in one.projects),
         tuple(binary for one in found for binary in one.binaries),
-        tuple(log for one in found for log in one.logs),
         tuple(proof for one in found for proof in one.proofs),
+        tuple(log for one in found for log in one.logs),
     )
     if as_json:
         emit(whole)

@@ -198,10 +198,10 @@ class DoctorReport(Report):
     """Other projects, configured builds, and recipes."""
     binaries: tuple[BinaryReport, ...]
     """Wheels, libraries, cubins, directories and images."""
-    logs: tuple[LogReport, ...] = ()
-    """Logs of builds and programs."""
     proofs: tuple[ProofReport, ...] = ()
     """Images and directories that ``fp4patch build`` made: their labels and their proof."""
+    logs: tuple[LogReport, ...] = ()
+    """Logs of builds and programs."""
 
     @property
     def levels(self) -> list[Level]:
