@@ -144,8 +144,8 @@ def judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version 
     It is by the record of the newest release that reads the list. ``own``: GPUs that matter; if there are none, those
     that the list names.
     """
-    target = next(t for t in load().targets.values() if t.build and t.build.setting == finding.subject)
-    assert target.build
+    readers = [t for t in load().targets.values() if t.build and t.build.setting == finding.subject]
+    target = next(t for t in readers if t.build and t.build.converts)
     try:
         asked = ";".join(arch.torch for arch in Arch.parse_list(value, ptx=True) if arch.major == GB10.major)
         matter = [gpu for gpu in own or GPUS if gpu in GPUS and (own or names(asked, gpu))]
@@ -158,11 +158,14 @@ def judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version 
         return finding
     told = "; ".join(f"{answer.gpu} {answer.verdict}" for answer in report.outlooks)
     about = f"{value}: with {target.title} {release}, {told}"
-    bad = [answer for answer in report.outlooks if answer.level is not Level.GREEN]
-    if not bad:
+    bad = tuple(answer for answer in report.outlooks if answer.level is not Level.GREEN)
+    if not bad and finding.level is Level.GREEN:
         return Finding(Level.GREEN, finding.subject, about)
+    if not bad:  # this build adds the suffix, others do not
+        bad, about = report.outlooks[:1], finding.found
     level = Level.RED if own and any(answer.level is Level.RED for answer in bad) else Level.YELLOW
-    best = best_of(bad[0].gpu, matter, recorded.usual_rows(load().root, target, release, question))
+    rows = [row for row in recorded.usual_rows(load().root, target, release, question) if row.asked]
+    best = best_of(bad[0].gpu, matter, rows)
     remedy = remedies.of("list_for_gpus", setting=finding.subject, list=quoted(best[0].asked)) if best else bad[0].todo
     return Finding(level, finding.subject, about, remedy, "list_for_gpus")
 
