@@ -32,14 +32,14 @@ _ASSIGNED = {
     ),
     "python": re.compile(r"^\s*(?P<name>\w+)\s*(?P<how>=)\s*(?P<value>[rbf]?['\"][^'\"]*['\"])\s*$"),
 }
-_LISTS = r"CMAKE_CUDA_ARCHITECTURES|CUDA_ARCHITECTURES|CUDAARCHS|MLX_CUDA_ARCHITECTURES|NVTE_CUDA_ARCHS"
+_LISTS = r"\w*CUDA_ARCHITECTURES|CUDAARCHS|\w*CUDA_ARCHS"
 _CMAKE = re.compile(
-    rf"(?P<append>\bAPPEND\s+)?(?:\b|-D)(?P<name>{_LISTS})"
+    rf"(?P<append>\bAPPEND\s+)?(?:-D|\b)(?P<name>{_LISTS})"
     r"(?:(?:(?::\w+)?=\s*|[\"']\]?\s*[:,=]\s*)(?P<given>\"[^\"]*\"|'[^']*'|[^\s)\"']*)"
     r"|\s+(?P<value>\"[^\"]*\"|'[^']*'|[^)\n\"']*))"
 )
 _TORCH = re.compile(
-    r"\b(?P<name>TORCH_CUDA_ARCH_LIST|FLASHINFER_CUDA_ARCH_LIST)(?:[\"']\]?)?\s*(?:\?=|:=|=|:|,|\s)\s*"
+    r"\b(?P<name>[A-Z]+_CUDA_ARCH_LIST)(?:[\"']\]?)?\s*(?:\?=|:=|=|:|,|\s)\s*"
     r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"';&)]+)"
 )
 _GENCODE = re.compile(
