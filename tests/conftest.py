@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pickle
 import shutil
 import signal
+import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from itertools import chain
@@ -81,6 +83,30 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for nodeid, seconds in sorted(spent.items(), key=lambda item: -item[1])[:20]:
         if seconds >= 1:
             terminalreporter.write_line(f"{seconds:6.1f} s  {nodeid}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run of several workers that leaves processes behind: what they start inherits the run's number."""
+    workers = session.config.pluginmanager.get_plugin("dsession")
+    mark = f"PYTEST_XDIST_TESTRUNUID={workers.nodemanager.testrunuid}" if workers else ""
+    deadline = time.monotonic() + 10  # a browser's helpers take their time
+    while mark and (left := _with_variable(mark)):
+        if time.monotonic() > deadline:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            session.config.get_terminal_writer().line(f"\nThis run left processes behind: {'; '.join(left)}", red=True)
+            return
+        time.sleep(0.1)
+
+
+def _with_variable(mark: str) -> list[str]:
+    """Return the commands of the processes that were started with this variable."""
+    commands = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (process / "environ").read_bytes().split(b"\0"):
+                commands.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return commands
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
