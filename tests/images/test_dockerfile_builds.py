@@ -361,32 +361,13 @@ def compiled(log: str) -> tuple[int, int]:
     return all_calls - calls, all_hits - hits
 
 
-@pytest.mark.parametrize(
-    ("arch", "reason"),
-    [
-        ("sm_120a", "nothing loads: none of"),
-        ("sm_121", "native does not convert in software for sm_121"),
-    ],
-)
-def test_a_wheel_whose_conversions_are_missing_or_software_on_the_gpu_asked_for_ends_the_build(
-    small: Callable[..., Built], tmp_path: Path, arch: str, reason: str
+def test_a_wheel_that_converts_in_software_for_the_gpu_asked_for_ends_the_build(
+    small: Callable[..., Built], tmp_path: Path
 ) -> None:
-    built = small("wheel-export", tmp_path / "out", arch=arch, VARIANT="native")
+    built = small("wheel-export", tmp_path / "out", arch="sm_121", VARIANT="native")
     assert built.status != 0
     assert '"verdict": "red"' in built.log
-    assert reason in built.log
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_wheel_without_code_for_a_gpu_ends_the_build(small: Callable[..., Built], tmp_path: Path) -> None:
-    lists = tmp_path / "vllm" / "CMakeLists.txt"
-    lists.write_text(lists.read_text().replace(".cu", ".cpp"))
-    for name in NAMES:
-        (tmp_path / "vllm" / f"{name}.cpp").write_text(f'extern "C" int {name}() {{ return 0; }}\n')
-    built = small("wheel-export", tmp_path / "out")
-    assert built.status != 0
-    for reason in ("there is no device code", "a build of next3 has FP4 code for sm_121"):
-        assert f'"{reason}"' in built.log
+    assert "native does not convert in software for sm_121" in built.log
     assert not (tmp_path / "out").exists()
 
 
