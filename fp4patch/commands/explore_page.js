@@ -4,6 +4,7 @@
 let DATA;
 const MAIN = document.getElementById("main");
 const LEVELS = { green: "fine", yellow: "attention", red: "problem", "not-judged": "not judged" };
+const WORKS = { green: "yes", yellow: "yes, with a reservation", red: "no", "not-judged": "not judged" }; // does FP4 work on it
 const STATES = { applied: "applies", upstreamed: "the release has it", "not-needed": "never needed there", drifted: "refused" };
 const OUTCOMES = { hardware: ["✓", "in hardware"], emulated: ["≈", "emulated"], accepted: ["✓", "accepted, code not read"], rejected: ["–", "rejected"] };
 
@@ -114,7 +115,7 @@ function answer(values) {
 }
 
 const outlook = (one, heading = "h2") => h("div", { class: `card ${one.level} outlook`, "data-gpu": one.gpu },
-  h(heading, {}, one.gpu, " ", h("span", { class: `verdict ${one.level}` }, h("span", { class: "hidden" }, `${LEVELS[one.level] || one.level}: `), h("span", { class: "word" }, one.verdict))),
+  h(heading, {}, one.gpu, " ", h("span", { class: `verdict ${one.level}` }, `${WORKS[one.level]}`), " ", h("span", { class: "word soft" }, one.verdict)),
   h("p", { class: "because" }, one.because), one.todo ? h("p", { class: "todo" }, one.todo) : null);
 
 function advice(found, release, state, { project, cuda, list, gpu, target, asWritten }) {

@@ -312,7 +312,7 @@ def test_a_filter_without_matches_and_a_new_answer_are_told(shown: Any) -> None:
     assert shown.locator("#outcomes tbody tr").all_inner_texts() == ["Nothing matches these filters."]
     go(shown, "answer", project="vllm", release="0.33.0", cuda="13.0", gpu="sm_121")
     shown.select_option("select[name=gpu]", "sm_120")
-    assert shown.text_content("[role=status]") == "sm_120 fine: NVFP4 native"
+    assert shown.text_content("[role=status]") == "sm_120 yes NVFP4 native"
 
 
 def test_without_the_record_the_error_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
