@@ -8,6 +8,7 @@ page has each distinct one once.
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ GPUS = {
 """Names of the GPUs by the value of doctor's --for."""
 LISTS = ("12.0", "12.1", "12.0;12.1", "12.0f;12.1f", "10.0a;12.0a", "9.0a;10.0a;12.0a;12.1a", "8.0;9.0;10.0;12.0")
 """Arch lists to ask about, beside those of the target: without a suffix, and for several generations at once."""
+asking = cache(question)
+"""A question of doctor, which is the same for each release."""
 ANSWER = ("level", "gpus", "recommended", "findings")
 ROW = ("asked", "kernels", "on", "reaches", "stops", "error")
 """Keys of doctor's document about a tree, and about a row of its build, that an answer keeps."""
@@ -72,7 +75,7 @@ def answers(root: Path) -> dict[str, Any]:
         key = tree.state, _of_the_release(tree.facts, survey.cudas)
         if key not in known:
             asked = [*product(survey.cudas, lists_of(tree.facts.tree.target), GPUS)]
-            reports = [judge(tree.facts, question(gpus, archs or None, cuda)) for cuda, archs, gpus in asked]
+            reports = [judge(tree.facts, asking(gpus, archs or None, cuda)) for cuda, archs, gpus in asked]
             numbers: dict[str, dict[str, dict[str, int]]] = {}
             for (cuda, archs, gpus), text in zip(asked, texts_of(reports, [cuda for cuda, _, _ in asked]), strict=True):
                 numbers.setdefault(cuda, {}).setdefault(archs, {})[gpus] = texts.setdefault(text, len(texts))
@@ -85,7 +88,7 @@ def answers(root: Path) -> dict[str, Any]:
 def _of_the_release(facts: TreeFacts, cudas: Sequence[str]) -> tuple[Any, ...]:
     """Return what an answer takes from a tree's release, beside its state: advice and defects."""
     tree = by_content(facts.tree, facts.content)
-    advice = [recommend(tree, cuda_of(question(None, None, cuda))) for cuda in cudas]
+    advice = [recommend(tree, cuda_of(asking(None, None, cuda))) for cuda in cudas]
     defects = tuple(covers(defect.versions, tree.version) for defect in tree.target.defects)
     return (tree.target.name, facts.variant, str(advice), defects, facts.findings)
 
