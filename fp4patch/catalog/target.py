@@ -217,7 +217,7 @@ class Target(Manifest):
     defects: tuple[Defect, ...] = ()
     contains: tuple[Contained, ...] = ()
     distribution: str = ""
-    """Project whose installed package the tree may be. Its RECORD, beside the tree, states the hash of each file."""
+    """Project whose installed package the tree may be."""
     bypasses: tuple[Bypass, ...] = ()
     touches: tuple[Glob, ...] = ()
     """Globs of files that patches of this target have edited, beside those of its present patches.

@@ -26,8 +26,8 @@ from fp4patch.core.state import State
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import LockedTree, LockedTrees, OnWait, locked
-from fp4patch.tree.missing_receipt import missing_receipt, without_receipt
-from fp4patch.tree.remainder import Remainder
+from fp4patch.tree.lost_receipt import without_receipt
+from fp4patch.tree.postcondition import Remainder
 from fp4patch.tree.unified_diff import unified
 from fp4patch.tree.write import Desired, Staged, stage
 from fp4patch.tree.write import write as write_all
@@ -257,7 +257,7 @@ def _reverted_tree(staged: Staged, catalog: Catalog) -> TreeResult:
     tree, receipt = staged.tree, staged.tree.receipt
     if receipt is None:
         known = tree.known  # revert of a directory that is not a tree is a mistake and is reported
-        kept = tuple(problem for path in without_receipt(tree) if (problem := missing_receipt(tree, path)))
+        kept = tuple(without_receipt(tree).values())
         state = ApplyState.REFUSED if kept else ApplyState.UNCHANGED
         return TreeResult(tree.root, known.target.name, str(known.version or ""), "", state, problems=kept)
     files = tuple(

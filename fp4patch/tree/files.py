@@ -117,39 +117,24 @@ class Tree:
 
         Refuse a file that has no write bit, even for root.
         """
-        found, advice = _hindrance(self.locate(rel), self.root)
+        place, found, advice = self.locate(rel), "", ""
+        try:
+            info = place.lstat()
+        except FileNotFoundError:
+            if not place.parent.is_dir():
+                found = f"no directory {place.parent.relative_to(self.root)}"
+                advice = f"put the directory back; if {STATE_DIR} was copied here from another tree, delete that"
+        else:
+            mode = stat.S_IMODE(info.st_mode)
+            if mode & 0o7000:
+                found = f"a file with a special permission bit (mode {mode:04o})"
+                advice = "chmod ug-s,-t it: no source file needs one"
+            elif not mode & 0o222:
+                found, advice = f"a read-only file (mode {mode:04o})", "chmod u+w it, if it may change"
+            elif not os.access(place, os.W_OK):
+                found = f"a file that you may not write (mode {mode:04o}, owner {info.st_uid})"
+                advice = "run fp4patch as its owner, or copy the tree to where you may write"
         return _problem(rel, "a file that can be replaced", found, advice) if found else None
-
-
-def _hindrance(path: Path, root: Path) -> tuple[str, str]:
-    """Return the obstacle to replacing a file, and the recommended action; empty if there is none."""
-    try:
-        read_only = os.statvfs(path.parent).f_flag & os.ST_RDONLY
-        mode = stat.S_IMODE(path.lstat().st_mode) if os.path.lexists(path) else None
-    except OSError as error:
-        advice = f"put the directory back; if {STATE_DIR} was copied here from another tree, delete that"
-        gone = f"no directory {path.parent.relative_to(root)}", advice
-        return gone if error.errno in _ABSENT else (error.strerror or str(error), "")
-    if read_only:
-        return "a read-only file system", "mount it writable, or copy the tree"
-    if mode is not None and (mode & 0o7000 or not mode & 0o222):
-        special = "a file with a special permission bit", "chmod ug-s,-t it: no source file needs one"
-        kind, advice = special if mode & 0o7000 else ("a read-only file", "chmod u+w it, if it may change")
-        return f"{kind} (mode {mode:04o})", advice
-    if mode is not None and not os.access(path, os.W_OK):
-        found = f"a file that you may not write (mode {mode:04o}, owner {_owner(path)})"
-        return found, "run fp4patch as its owner, or copy the tree"
-    for folder in (path.parent, root):
-        if not os.access(folder, os.W_OK | os.X_OK):
-            return f"a read-only directory, {folder}", "make the directory writable, or copy the tree"
-    return "", ""
-
-
-def _owner(path: Path) -> str:
-    try:
-        return path.owner()
-    except KeyError:  # a user of another machine or container
-        return str(path.stat().st_uid)
 
 
 # --- the disk --------------------------------------------------------------------------------------------------------

@@ -22,9 +22,8 @@ from fp4patch.edits.edit import fold
 from fp4patch.tree.candidate_files import candidates
 from fp4patch.tree.files import decode, encode
 from fp4patch.tree.locked import LockedTree
-from fp4patch.tree.missing_receipt import missing_receipt, without_receipt
-from fp4patch.tree.postcondition import check
-from fp4patch.tree.remainder import Remainder
+from fp4patch.tree.lost_receipt import without_receipt
+from fp4patch.tree.postcondition import Remainder, check
 from fp4patch.tree.stamp import stamped
 from fp4patch.tree.write import Desired, DesiredFile
 
@@ -60,7 +59,6 @@ class FoldedTree:
             patches=tuple(f"{patch.id} {patch.version}" for patch in wanted.patches),
             files={p: DesiredFile(done.desired, done.patches) for p, done in self.files.items() if not done.problems},
             undecided=frozenset(path for path, done in self.files.items() if done.problems),
-            remainders=self.remainders,
         )
 
     def outcomes(self) -> Iterator[tuple[str, str, Outcome]]:
@@ -88,17 +86,12 @@ def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
 
     ManifestError: what an edit looks for cannot be read.
     """
-    known = _fold_tree(tree, wanted)
-    left = {
-        path: FoldedFile(None, problems=(p,)) for path in without_receipt(tree) if (p := missing_receipt(tree, path))
-    }
-    found = tuple(problem for path, done in left.items() if path not in known.files for problem in done.problems)
-    return replace(known, files=left | known.files, problems=known.problems + found)
-
-
-def _fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
-    files, placed = {}, set()
+    lost = without_receipt(tree)
+    files, placed = {path: FoldedFile(None, problems=(problem,)) for path, problem in lost.items()}, set[int]()
     for path in dict.fromkeys([*wanted.files, *tree.on_record]):
+        if path in lost:
+            placed |= {id(step) for step in wanted.files[path]}
+            continue
         done, about = _fold_file(tree, wanted, path)
         placed |= about
         if done.outcomes or done.problems or path in tree.on_record:
@@ -150,8 +143,6 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
         pristine = tree.pristine(path)
         if pristine is None:
             return FoldedFile(None), set()
-        if problem := missing_receipt(tree, path):
-            return FoldedFile(None, problems=(problem,)), {id(step) for step in steps}
         if not steps:
             return FoldedFile(pristine), set()
         done = fold(decode(pristine, path), steps)

@@ -1,12 +1,8 @@
-"""Other records of an installed package's files: compiled code that replaces them, and the package manager's RECORD."""
+"""Compiled code that an installed package uses in the place of its sources."""
 
-import base64
-import csv
 import glob
-import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import Distribution
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from packaging.version import Version
@@ -37,35 +33,3 @@ def bypasses(
             folder = Path(os.path.commonpath(found))
             folder = folder if folder.is_dir() else folder.parent
             yield f"{folder}: {len(found)} compiled module{'s' * (len(found) != 1)}: {bypass.because}"
-
-
-def stale_record(root: Path, target: Target, changed: Iterable[str]) -> str:
-    """Return a note on the package manager's record of the files ``changed``; empty if there is nothing to note.
-
-    The paths are relative to the tree. Only the package's own RECORD counts, in a ``.dist-info`` directory beside the
-    tree (PyPA's "Recording installed projects").
-    """
-    if not target.distribution:
-        return ""
-    for package in Distribution.discover(name=target.distribution, path=[str(root.parent)]):
-        stated = {row[0]: row[1] for row in csv.reader((package.read_text("RECORD") or "").splitlines()) if row}
-        stale = [path for path in changed if not _agrees(root / path, stated.get(f"{root.name}/{path}", ""))]
-        if stale:
-            return (
-                f"the RECORD of {target.distribution} {package.version} has other hashes for {len(stale)} of these "
-                f"files, since they are patched: what checks installed files reports them, a reinstall takes the "
-                f"patches away, and `fp4patch revert` makes RECORD right again"
-            )
-    return ""
-
-
-def _agrees(file: Path, stated: str) -> bool:
-    """Return whether a file has the hash that RECORD states, ``sha256=…`` in URL-safe base64; True without one."""
-    name, _, value = stated.partition("=")
-    if not value:
-        return True
-    try:
-        digest = hashlib.new(name, file.read_bytes()).digest()
-    except (OSError, ValueError):
-        return False
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == value

@@ -23,8 +23,9 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import is_inside
 from fp4patch.tree import files
 from fp4patch.tree.files import STATE_DIR, Tree, sha256
-from fp4patch.tree.remainder import STRICT, Remainder
 
+_STRICT = {"extra": "forbid", "strict": True}
+"""How pydantic validates a receipt: no other keys, and no value of another type."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _GITIGNORE = b"# Made by fp4patch; `fp4patch revert` removes this folder.\n*\n"
 
@@ -41,7 +42,7 @@ class ReceiptFile:
     """Those that changed it, in order: ``cutlass/e2m1-guard 1``."""
     before_sha256: str | None = None
     """The bytes that a change replaces, while it is being made."""
-    __pydantic_config__: ClassVar = STRICT
+    __pydantic_config__: ClassVar = _STRICT
 
 
 @dataclass(frozen=True)
@@ -52,21 +53,17 @@ class Receipt:
     target: str
     version: str
     variant: str
-    applied_at: str
-    """UTC, ISO 8601."""
     patches: tuple[str, ...]
     """All of the variant's, with their versions, also those that had nothing to do: ``cutlass/e2m1-guard 1``."""
     files: dict[str, ReceiptFile]
-    remainders: tuple[Remainder, ...] = ()
-    """Places that the patches left as they are, each with the reason."""
     state: Literal["applying", "applied"] = "applied"
     """Applying: files are being replaced, or a command was interrupted."""
     schema: int = SCHEMA
-    __pydantic_config__: ClassVar = STRICT
+    __pydantic_config__: ClassVar = _STRICT
 
     def same(self, other: "Receipt | None") -> bool:
-        """Return whether another receipt records the same, independent of its time and fp4patch version."""
-        return other is not None and replace(other, applied_at=self.applied_at, fp4patch=self.fp4patch) == self
+        """Return whether another receipt records the same, whichever release of fp4patch wrote it."""
+        return other is not None and replace(other, fp4patch=self.fp4patch) == self
 
 
 def dumps(receipt: Receipt) -> bytes:
@@ -109,8 +106,6 @@ def _check(receipt: Receipt) -> None:
                 raise ValueError(f"{hexadecimal!r} is not a SHA-256")
         if not 0 <= file.mode <= 0o777:
             raise ValueError(f"{file.mode!r} is not a mode")
-    if any(not is_inside(remainder.file) or remainder.line < 1 for remainder in receipt.remainders):
-        raise ValueError("a remainder that is no line of a file of the tree")
 
 
 class StateDirectory:

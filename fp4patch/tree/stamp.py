@@ -3,7 +3,8 @@
 ``// fp4patch turbo: cutlass/e2m1-guard 1; pristine <SHA-256>; written <SHA-256 of all that is above this line>``
 
 A receipt can be lost (``git clean -x`` takes it away, since git ignores it) or left behind when a file is copied. This
-line still identifies the file, independent of the release, the language and the edit.
+line still identifies the file, independent of the release, the language and the edit. To apply something to such a file
+would put one variant on top of another, and nothing could be reverted.
 """
 
 import hashlib

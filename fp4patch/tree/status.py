@@ -14,10 +14,10 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree.files import Unreadable
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
-from fp4patch.tree.installed import bypasses, stale_record
+from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import COMPLETION, LockedTree, LockedTrees, OnWait, locked
-from fp4patch.tree.missing_receipt import missing_receipt, without_receipt
-from fp4patch.tree.remainder import Remainder
+from fp4patch.tree.lost_receipt import without_receipt
+from fp4patch.tree.postcondition import Remainder
 
 WORST_FIRST = (
     State.FOREIGN,
@@ -64,7 +64,7 @@ class TreeStatus(Document):
     patches: tuple[PatchStatus, ...]
     notes: tuple[str, ...]
     remainders: tuple[Remainder, ...] = ()
-    """Places that the patches left unchanged, as the receipt records them."""
+    """Places that the patches of the variant leave unchanged."""
     interrupted: bool = False
     """True if a command was interrupted here while it replaced files."""
 
@@ -110,7 +110,7 @@ def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
 
 
 def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
-    receipt = tree.receipt
+    receipt, remainders = tree.receipt, tuple[Remainder, ...]()
     variant = catalog.variants.get(receipt.variant) if receipt else None
     if variant:
         wanted = plan_for(tree, variant, catalog)
@@ -119,6 +119,7 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
             path: FileStatus(path, _file_state(tree, path, done), done.patches) for path, done in folds.files.items()
         }
         patches = [_patch_status(patch, folds, files) for patch in wanted.patches]
+        remainders = folds.remainders
     else:
         files = {
             path: FileStatus(path, _file_state(tree, path, None), file.patches) for path, file in tree.on_record.items()
@@ -127,10 +128,9 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
     notes = []
     if tree.interrupted:
         notes.append(f"a command was interrupted here: {COMPLETION}")
-    for path, stamp in without_receipt(tree).items():
-        files[path] = FileStatus(path, State.FOREIGN, stamp.patches)
-        if problem := missing_receipt(tree, path):
-            notes.append(f"{path}: {problem.found}: {problem.help}")
+    for path, problem in without_receipt(tree).items():
+        files[path] = FileStatus(path, State.FOREIGN, ())
+        notes.append(f"{path}: {problem.found}: {problem.help}")
     return TreeStatus(
         tree.root,
         tree.known.target.name,
@@ -138,20 +138,17 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
         receipt.variant if receipt else "",
         tuple(files.values()),
         tuple(patches),
-        (*notes, *_beside(tree, every, catalog)),
-        receipt.remainders if receipt else (),
+        (*notes, *_bypassed(tree, every, catalog)),
+        remainders,
         tree.interrupted,
     )
 
 
-def _beside(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Iterator[str]:
-    """Return notes on the package manager and on compiled code, for the patched tree and the trees inside it."""
+def _bypassed(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Iterator[str]:
+    """Yield notes on compiled code that is used in the place of patched sources, of this tree or of trees inside it."""
     known = tree.known
     inside = (every[inner.root] for inner in contained(tree.root, known.target, catalog))
-    changed = [(one.root / path).relative_to(tree.root).as_posix() for one in (tree, *inside) for path in one.on_record]
-    if changed:
-        if stale := stale_record(tree.root, known.target, changed):
-            yield stale
+    if any(patched.on_record for patched in (tree, *inside)):
         yield from bypasses(tree.root, known.target, known.version)
 
 

@@ -10,7 +10,6 @@ import errno
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -24,7 +23,6 @@ from fp4patch.tree import files
 from fp4patch.tree.files import refuse, sha256
 from fp4patch.tree.locked import COMPLETION, LockedTree
 from fp4patch.tree.receipt import Receipt, ReceiptFile
-from fp4patch.tree.remainder import Remainder
 
 
 class DesiredFile(NamedTuple):
@@ -46,7 +44,6 @@ class Desired:
     files: Mapping[str, DesiredFile] = field(default_factory=dict)
     undecided: frozenset[str] = frozenset()
     """Files whose bytes are not known, since an edit refused: they stay as they are, and nothing is written."""
-    remainders: tuple[Remainder, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,14 +115,12 @@ def stage(tree: LockedTree, desired: Desired) -> Staged:
         target=desired.target or (tree.receipt.target if tree.receipt else ""),
         version=desired.version or (tree.receipt.version if tree.receipt else ""),
         variant=desired.variant or (tree.receipt.variant if tree.receipt else ""),
-        applied_at=datetime.now(UTC).isoformat(timespec="seconds"),
         patches=desired.patches,
         files={
             p: file
             for p, file in recorded.items()
             if p in tree.on_record or file.written_sha256 != file.pristine_sha256
         },
-        remainders=desired.remainders,
         state="applying",
     )
     lasting = {

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import csv
-import hashlib
 import json
 import re
 import sys
@@ -193,30 +190,6 @@ def all_inputs_match(said: dict[str, Any]) -> set[tuple[str, str, str]]:
             assert one["batch"]["inputs"] > 0, name
             assert one["batch"]["mismatches"] == 0, name
     return {*found}
-
-
-def test_the_record_of_the_package_manager_is_stale_until_revert(
-    installed: Callable[[str], Path], fp4patch: Callable[..., Said]
-) -> None:
-    package = installed(OLDEST)
-
-    def stale() -> set[str]:
-        (record,) = package.parent.glob("*.dist-info/RECORD")
-        stated = {row[0]: row[1] for row in csv.reader(record.read_text().splitlines()) if row[1]}
-        found = {path: package.parent / path for path in stated if (package.parent / path).is_file()}
-        hashes = {path: hashlib.sha256(file.read_bytes()).digest() for path, file in found.items()}
-        encoded = {path: "sha256=" + base64.urlsafe_b64encode(h).rstrip(b"=").decode() for path, h in hashes.items()}
-        return {path for path, value in encoded.items() if stated[path] != value}
-
-    assert not stale()
-    assert "RECORD" not in notes(fp4patch("status", "--json", package))
-    fp4patch("apply", "--variant", "next3", "--json", package)
-    said = notes(fp4patch("status", "--json", package))
-    assert f"the RECORD of flashinfer-python 0.5.0 has other hashes for {len(stale())} of these files" in said
-    assert "flashinfer/data/cutlass/include/cutlass/numeric_conversion.h" in stale()
-    assert cli.run(["revert", str(package)]) == 0
-    assert not stale()
-    assert "RECORD" not in notes(fp4patch("status", "--json", package))
 
 
 def test_compiled_code_in_the_place_of_the_sources_is_reported(

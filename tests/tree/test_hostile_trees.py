@@ -56,7 +56,6 @@ def plant(tree: Path, files: dict[str, tuple[bytes, bytes, int]], **more: object
         "target": "cutlass",
         "version": "4.2.1",
         "variant": "turbo",
-        "applied_at": "now",
         "patches": ["cutlass/e2m1-guard 1"],
         "files": {
             path: {"pristine_sha256": sha(p), "written_sha256": sha(w), "mode": mode, "patches": []}

@@ -13,7 +13,6 @@ RECEIPT = Receipt(
     target="cutlass",
     version="4.2.1",
     variant="next2",
-    applied_at="2026-01-02T03:04:05+00:00",
     patches=("cutlass/e2m1-guard 1", "cutlass/e2m1-converter 1"),
     files={"include/cutlass/float_subbyte.h": ReceiptFile("0" * 64, "f" * 64, 0o644, ("cutlass/e2m1-guard 1",))},
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -116,13 +115,7 @@ def test_another_variant_over_the_first_is_as_if_the_first_had_never_been(roots:
     apply(roots, "turbo")
     apply(roots, "next2", [A])
     apply([tmp_path / "fresh"], "next2", [A])
-
-    def undated(root: Path) -> list[object]:  # a second may end between two applies
-        when = re.compile(rb'"applied_at": "[^"]+"')
-        found = everything(root).values()
-        return [(mode, when.sub(b"", data) if isinstance(data, bytes) else data) for mode, data in found]
-
-    assert undated(roots[0]) == undated(tmp_path / "fresh")
+    assert [*everything(roots[0]).values()] == [*everything(tmp_path / "fresh").values()]
 
 
 def test_the_same_again_writes_nothing(roots: list[Path]) -> None:
@@ -345,7 +338,9 @@ def test_refuses_a_file_system_without_locks(roots: list[Path], monkeypatch: pyt
 def main_hammer(name: str, *places: str) -> None:
     roots = [Path(place) for place in places]
     waited: list[Path] = []
-    for number in range(15):
+    for number in range(300):
+        if number > 15 and waited:  # they have met; on a busy machine one may start when the other is far
+            break
         with locked(roots, waited.append) as trees:
             assert not any(tree.interrupted for tree in trees)
             assert trees[roots[0]].current(A) == trees[roots[1]].current(A)

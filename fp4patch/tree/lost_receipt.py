@@ -1,7 +1,4 @@
-"""Files that fp4patch wrote and of which no receipt knows any more: what they are, and the way back.
-
-To apply something to them would put one variant on top of another, and nothing could be reverted.
-"""
+"""Files that fp4patch wrote and of which no receipt knows any more: what they are, and the way back."""
 
 import os
 import shlex
@@ -11,22 +8,20 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree.candidate_files import candidates
 from fp4patch.tree.locked import LockedTree
-from fp4patch.tree.stamp import Stamp, find_stamp, may_be_stamped
+from fp4patch.tree.stamp import Stamp, find_stamp
 
 
-def without_receipt(tree: LockedTree) -> Mapping[str, Stamp]:
-    """Return the files that fp4patch wrote, if the tree has no receipt, whatever became of it."""
-    if tree.receipt:
-        return {}
-    stamped = (path for path in candidates(tree).files if may_be_stamped(tree.contents.get(path) or b""))
-    return {path: stamp for path in stamped if tree.may_change(tree.root, path) and (stamp := _stamp(tree, path))}
+def without_receipt(tree: LockedTree) -> Mapping[str, Problem]:
+    """Return why each file that is stamped, and not on record, cannot be taken as pristine."""
+    stamps = {
+        path: find_stamp(content)
+        for path in candidates(tree).files
+        if path not in tree.on_record and (content := tree.contents.get(path)) and tree.may_change(tree.root, path)
+    }
+    return {path: _problem(tree, path, stamp) for path, stamp in stamps.items() if stamp}
 
 
-def missing_receipt(tree: LockedTree, path: str) -> Problem | None:
-    """Return why a file cannot be taken as pristine: fp4patch wrote it, and no receipt knows it; None if it can."""
-    stamp = None if path in tree.on_record else _stamp(tree, path)
-    if stamp is None:
-        return None
+def _problem(tree: LockedTree, path: str, stamp: Stamp) -> Problem:
     edited = "" if stamp.intact else "; edited since"
     return Problem(
         expected="the bytes that upstream released, or a receipt of what fp4patch wrote",
@@ -35,11 +30,6 @@ def missing_receipt(tree: LockedTree, path: str) -> Problem | None:
         file=path,
         state=State.FOREIGN,
     )
-
-
-def _stamp(tree: LockedTree, path: str) -> Stamp | None:
-    data = tree.current(path)
-    return find_stamp(data) if data else None
 
 
 def _way_back(tree: LockedTree, path: str, stamp: Stamp) -> str:
