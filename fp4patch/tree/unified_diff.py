@@ -1,12 +1,13 @@
 """Unified diffs, as ``git apply`` accepts them."""
 
-import difflib
 import io
 import os
 
 
 def unified(path: str, before: bytes, after: bytes) -> str:
     """Return the unified diff of one file, as ``git apply`` takes it: only a line feed ends a line there."""
+    import difflib  # noqa: PLC0415 - most commands print no diff
+
     one, other = (data.decode("utf-8", errors="surrogateescape") for data in (before, after))
     # ``splitlines`` would also cut at a form feed, or at a lone carriage return.
     before_lines, after_lines = (list(io.StringIO(text, newline="\n")) for text in (one, other))
