@@ -71,7 +71,7 @@ def test_a_file_that_may_not_be_read_is_not_called_foreign(fp4patch: Callable[..
     said = without_privileges("status", tree)
     assert said.returncode == 1
     assert f"{GUARD}: expected a readable file, found Permission denied" in said.stderr
-    assert "run fp4patch as a user who may read the tree" in said.stderr
+    assert "run fp4patch as a user who may read it" in said.stderr
     (tree / GUARD).chmod(0o644)
     (tree / CONVERTER).write_bytes(b"\0")
     files = {file["path"]: file["state"] for file in fp4patch("status", "--json", tree).document["files"]}
