@@ -18,8 +18,7 @@ from command import Said
 from few_probes import few_probes
 
 from fp4patch import cli
-from fp4patch.catalog.manifest import load
-from fp4patch.commands.evidence import result, run, text
+from fp4patch.commands.evidence import gpu_file, run
 from fp4patch.commands.json_schema import json_schema
 from fp4patch.core.verdict import Verdict
 
@@ -66,15 +65,11 @@ def start(kit: Path, result: Path, **environ: str) -> subprocess.CompletedProces
     return subprocess.run([program, "-o", result], capture_output=True, text=True, env=environ, check=False)
 
 
-def test_the_kit_has_listings_counts_versions_and_a_program_that_needs_the_c_library_alone(kit: Path) -> None:
+def test_the_kit_has_a_report_versions_and_a_program_that_needs_the_c_library_alone(kit: Path) -> None:
     assert json.loads((kit / "verify.json").read_text())["verdict"] == "pass"
     assert "encode-half-x8" in (kit / "report.html").read_text()
-    names = {path.name for path in (kit / "listings/cutlass-4.2.1").iterdir()}
-    sides = [f"{arch}.{side}.sass" for arch in ("sm_90", "sm_121a") for side in ("pristine", "patched")]
-    assert names == {f"{probe}.{side}" for probe in PROBES for side in sides}
-    assert "F2FP" in (kit / "listings/cutlass-4.2.1/encode-half-x8.sm_121a.patched.sass").read_text()
     page = (kit / "README.md").read_text()
-    assert "cutlass/encode-half-x8 sm_90: 930 -> 55, 128 -> 0" in page
+    assert "(in it are 3 for sm_90, 3 for sm_121a)" in page
     assert "nvcc 13.0.88" in page
     assert "fp4patch evidence --variant next3 --arch sm_90,sm_121a" in page
     program = kit / f"fp4patch-evidence-{platform.machine()}"
@@ -87,7 +82,7 @@ def test_the_documents_fit_their_schemas(kit: Path, tmp_path: Path, fp4patch: Ru
     start(kit, tmp_path / "result.json", FAKE_FAULT="wrong")
     checked = tmp_path / "checked.json"
     checked.write_text(fp4patch("evidence", "--check", tmp_path / "result.json", "--json").out)
-    for kind, written in ((result.Evidence, kit.parent / "evidence.json"), (result.Checked, checked)):
+    for kind, written in ((run.Evidence, kit.parent / "evidence.json"), (gpu_file.Checked, checked)):
         jsonschema.validate(json.loads(written.read_text()), json_schema("evidence", kind))
 
 
@@ -113,7 +108,7 @@ def test_the_program_for_aarch64_runs_there_or_the_kit_says_why_there_is_none(ki
     command = [emulator, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={tmp_path}", str(program)]
     done = subprocess.run([*command, "-o", tmp_path / "result.json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = run.check(tmp_path / "result.json")
+    found = gpu_file.check(tmp_path / "result.json")
     assert (found.device.machine, found.verdict, len(found.runs)) == ("aarch64", Verdict.PASS, 3)
 
 
@@ -146,15 +141,15 @@ def test_right_results_pass_on_the_machine_and_in_the_file(
     assert "PASS" in said.out
     assert "Nothing in the file proves who made it." in said.out
     document = fp4patch("evidence", "--check", tmp_path / "result.json", "--json").document
-    assert (document["verdict"], document["missing"], document["outdated"]) == ("pass", {}, {})
+    assert (document["verdict"], document["missing"], document["outdated"]) == ("pass", {}, [])
     assert {one["arch"] for one in document["runs"]} == {arch}
 
 
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("wrong", "encode-half-x8: 1 of 524,288 values are wrong and the first is 0x3a00 to 0x3, not 0x2"),
-        ("skips", "encode-bfloat16: 2 of 65,536 values are wrong and the first is"),
+        ("wrong", "encode-half-x8 sm_90: 1 of 524,288 values are wrong and the first is 0x3a00 to 0x3, not 0x2"),
+        ("skips", "encode-bfloat16 sm_90: 2 of 65,536 values are wrong and the first is"),
         ("signs", "NaNs keep a sign"),
         ("stray", "it stores behind its output"),
         ("crashes", "an illegal memory access was encountered"),
@@ -177,7 +172,7 @@ def edited(content: bytes, change: Callable[[dict[str, object]], object]) -> byt
     change(document)
     del document["checksum"]
     body = json.dumps(document, indent=2).removesuffix("\n}").encode()
-    return body + b',\n  "checksum": "%016x"\n}\n' % run.checksum(body)
+    return body + b',\n  "checksum": "%016x"\n}\n' % gpu_file.checksum(body)
 
 
 @pytest.mark.parametrize(
@@ -189,10 +184,11 @@ def edited(content: bytes, change: Callable[[dict[str, object]], object]) -> byt
     ],
 )
 def test_a_pass_names_the_inputs_that_did_not_run(form: str, limit: str) -> None:
-    one = result.Run("cutlass 4.2.1", "cutlass/encode", "sm_90", "", form)
-    device = result.Device("a GPU", "sm_90", 1, 1, "580", "13.0", "x86_64")
-    found = result.Checked("a.json", "next3", "0.1.0", "13.0", (), device, "today", (one,), {}, {})
-    assert f"is right for all inputs{limit.removeprefix('all inputs')}" in text.checked(found)
+    row = gpu_file.Run("cutlass 4.2.1", "cutlass/encode", "sm_90", "", form)
+    device = gpu_file.Device("a GPU", "sm_90", 1, 1, "580", "13.0", "x86_64")
+    info = gpu_file.KitInfo("0.1.0", "next3", "13.0", "13.0", (), {})
+    found = gpu_file.Checked("a.json", info, device, (row,), {}, ())
+    assert f"is right for all inputs{limit.removeprefix('all inputs')}" in "\n".join(gpu_file.lines(found))
 
 
 def first_run(**changes: object) -> Callable[[dict[str, object]], None]:
@@ -210,11 +206,11 @@ def another_variant(document: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c[:-30], "is incomplete"),
-        (lambda c: c.replace(b'"wrong": 1,', b'"wrong": 0,', 1), "its checksum is wrong"),
-        (lambda c: b"PASS " + c, "its checksum is wrong"),
+        (lambda c: c[:-30], "is not as the program wrote it"),
+        (lambda c: c.replace(b'"wrong": 1,', b'"wrong": 0,', 1), "is not as the program wrote it"),
+        (lambda c: b"PASS " + c, "is not as the program wrote it"),
         (lambda _: b"3 of 3 conversions are right", "is not a file of fp4patch-evidence"),
-        (lambda c: c.replace(b'"schema": 1', b'"schema": 2'), "has form 2, and this fp4patch reads form 1"),
+        (lambda c: edited(c, lambda d: d.update(schema=2)), "has no valid schema"),
         (lambda c: edited(c, first_run(digest="0" * 16)), "0 wrong values, and the digest is not the expected one"),
         (lambda c: edited(c, first_run(wrong=7)), "7 wrong values, and the digest is the expected one"),
         (lambda c: edited(c, first_run(records=65535)), "65,535 records of 1 are not all inputs"),
@@ -235,8 +231,8 @@ def test_a_file_that_is_damaged_edited_or_unknown_is_one_error(
     kit: Path, tmp_path: Path, fp4patch: Run, change: Callable[[bytes], bytes], message: str
 ) -> None:
     result = tmp_path / "result.json"
-    start(kit, result, FAKE_FAULT="wrong" if "checksum" in message else "")
-    assert fp4patch("evidence", "--check", result).status == int("checksum" in message)
+    start(kit, result, FAKE_FAULT="wrong" if "is not as" in message else "")
+    assert fp4patch("evidence", "--check", result).status == int("is not as" in message)
     result.write_bytes(change(result.read_bytes()))
     said = fp4patch("evidence", "--check", result)
     assert (said.status, said.out) == (1, "")
@@ -255,8 +251,8 @@ def test_a_file_without_all_conversions_and_of_other_patches_says_so(kit: Path, 
     said = fp4patch("evidence", "--check", result)
     assert said.status == 1
     assert "sm_90: 1 conversion of the program without a result" in said.out
-    assert "cutlass/e2m1-encode 99: this fp4patch has another version of the patch" in said.out
-    assert "cutlass/gone 1: this fp4patch has no such patch" in said.out
+    assert "cutlass/e2m1-encode 99: this fp4patch has no such version of the patch" in said.out
+    assert "cutlass/gone 1: this fp4patch has no such version of the patch" in said.out
 
 
 def test_refuses_a_tree_that_does_not_pass_and_a_directory_that_is_not_empty(
@@ -270,7 +266,3 @@ def test_refuses_a_tree_that_does_not_pass_and_a_directory_that_is_not_empty(
     assert not (tmp_path / "kit").exists()
     assert fp4patch("evidence", tree).status == 2
     assert fp4patch("evidence", "--check", tree / "x.json", "--variant", "next3").status == 2
-
-
-def test_the_default_targets_are_the_variants_without_those_of_a_family() -> None:
-    assert run.default_archs(load().variant("next3")) == "sm_120a,sm_121a,sm_120,sm_121,sm_90"

@@ -1,63 +1,58 @@
-"""Options of ``evidence``."""
+"""The command ``evidence``: proofs for others, a program for a GPU, and the reading of its results."""
 
 from pathlib import Path
 
 import click
 
-from fp4patch.commands.options import CUDA_ROOT, FILE, FOLDER, JOBS, PLACE, json_option, variant_option
-from fp4patch.console import emit, waiting
+from fp4patch.commands.options import FILE, FOLDER, PLACE, json_option, variant_option
+from fp4patch.console import emit, progress_bar
 from fp4patch.core.errors import EXIT_REFUSED
+from fp4patch.core.wording import counted
 
 
 @click.command()
 @click.argument("trees", metavar="[TREE...]", nargs=-1, type=PLACE)
 @variant_option(required=False)
 @click.option("--output", "-o", type=FOLDER, metavar="DIR", help="Directory for the files.")
-@click.option("--arch", metavar="LIST", help="Targets. Default: those of the variant, without those of a family (f).")
-@CUDA_ROOT
-@JOBS
+@click.option(
+    "--arch", default="", metavar="LIST", help="Targets. Default: those of the variant, without those of a family (f)."
+)
 @click.option(
     "--check",
-    "checked",
+    "result",
     type=FILE,
     metavar="FILE",
     help="Report what the JSON file of a GPU supports, and write nothing.",
 )
-@json_option("fp4patch.commands.evidence.result:Evidence", "fp4patch.commands.evidence.result:Checked")
+@json_option("fp4patch.commands.evidence.run:Evidence", "fp4patch.commands.evidence.gpu_file:Checked")
 def evidence(
-    trees: tuple[Path, ...],
-    variant: str | None,
-    output: Path | None,
-    arch: str | None,
-    cuda_root: Path | None,
-    jobs: int | None,
-    checked: Path | None,
-    as_json: bool,
+    trees: tuple[Path, ...], variant: str | None, output: Path | None, arch: str, result: Path | None, as_json: bool
 ) -> None:
     """Write a variant's proofs, with a program for a GPU.
 
-    Evidence verifies each patched TREE and executes its machine code. Then it writes the listings, the counts, the
-    versions and a program: its owner's GPU runs every conversion without CUDA toolkit and Python, for all inputs, but
-    with four of 256 random bytes for each float32 that is rounded stochastically.
+    Evidence verifies each patched TREE and executes its machine code. Then it writes the report and a program: its
+    owner's GPU runs every conversion without CUDA toolkit and Python, for all inputs, but with four of 256 random bytes
+    for each float32 that is rounded stochastically. CUDA_HOME names the toolkit.
     """
-    from fp4patch.catalog.manifest import load
-    from fp4patch.commands.evidence import run as verb
-    from fp4patch.commands.evidence import text
-    from fp4patch.console import progress_bar
-    from fp4patch.proof.verify import VerifyRequest
+    from fp4patch.commands.evidence import gpu_file, run
 
-    if checked:
+    if result:
         if trees or variant or output or arch:
             raise click.UsageError("--check reads one file: it takes no TREE, --variant, --output or --arch")
-        found = verb.check(checked)
-        emit(found) if as_json else click.echo(text.checked(found))
-        if found.verdict.failed:
+        checked = gpu_file.check(result)
+        emit(checked) if as_json else click.echo("\n".join(gpu_file.lines(checked)))
+        if checked.verdict.failed:
             raise click.exceptions.Exit(EXIT_REFUSED)
         return
     if not (trees and variant and output):
         raise click.UsageError("name a TREE, --variant and --output, or a file with --check")
-    archs = arch or verb.default_archs(load().variant(variant))
-    options = VerifyRequest(variant=variant, archs=archs, cuda_root=cuda_root, jobs=jobs, execute=True)
     with progress_bar("steps") as tick:
-        done = verb.evidence(trees, output, options, on_wait=waiting, on_progress=tick)
-    emit(done) if as_json else click.echo(text.summary(done))
+        done = run.evidence(trees, output, variant, arch, tick)
+    if as_json:
+        emit(done)
+        return
+    click.echo(f"{done.kit.title}: {counted(len(done.files), 'file')} in {done.folder}")
+    for name, count in done.kit.conversions.items():
+        click.echo(f"  {name}: {counted(count, 'conversion')} in the program")
+    for machine, why in done.no_program.items():
+        click.echo(f"  no program for {machine}: {why}")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.evidence.forms import Form, digests, tables
-from fp4patch.commands.evidence.result import KitInfo
+from fp4patch.commands.evidence.gpu_file import KitInfo
 from fp4patch.console import write
 from fp4patch.core import process
 from fp4patch.core.arch import Arch
@@ -50,7 +50,7 @@ class Kernel:
     promise: Promise
 
 
-def build(folder: Path, kernels: Sequence[Kernel], info: KitInfo, title: str, toolchain: Toolchain) -> dict[str, str]:
+def build(folder: Path, kernels: Sequence[Kernel], info: KitInfo, toolchain: Toolchain) -> dict[str, str]:
     """Write the program and its source, and return the reason for each kind of machine that has no program.
 
     ProofError if a form has no expected digest, or a part does not compile.
@@ -62,7 +62,7 @@ def build(folder: Path, kernels: Sequence[Kernel], info: KitInfo, title: str, to
     write(source / "build.sh", _BUILD)
     write(folder / "kit.json", json.dumps(asdict(info), indent=2) + "\n")
     checkers = {arch: _checker(source, arch, toolchain) for arch in _checkers(kernels)}
-    code, text = _tables(kernels, checkers, info, title)
+    code, text = _tables(kernels, checkers, info)
     write(source / "cubins.bin", code)
     write(source / "kit.h", text)
     return {machine: why for machine in MACHINES if (why := _program(folder, machine, toolchain))}
@@ -85,7 +85,7 @@ def _checker(source: Path, arch: Arch, toolchain: Toolchain) -> bytes:
     return content
 
 
-def _tables(kernels: Sequence[Kernel], checkers: dict[Arch, bytes], info: KitInfo, title: str) -> tuple[bytes, str]:
+def _tables(kernels: Sequence[Kernel], checkers: dict[Arch, bytes], info: KitInfo) -> tuple[bytes, str]:
     """Return the machine code as one file, and ``kit.h``."""
     cubins: dict[tuple[Arch, bytes], int] = {}
     for one in sorted(kernels, key=lambda one: (one.arch.major, one.arch.suffix != "a", one.arch)):
@@ -99,6 +99,7 @@ def _tables(kernels: Sequence[Kernel], checkers: dict[Arch, bytes], info: KitInf
     ordered = sorted(kernels, key=lambda one: (cubins[one.arch, one.cubin], one.tree, one.probe))
     lines += [_subject(one, cubins[one.arch, one.cubin]) for one in ordered]
     archs = listed(list(dict.fromkeys(str(one.arch) for one in ordered)))
+    title = f"fp4patch {info.fp4patch}: {info.title}"
     lines += ["};", f"#define KIT_TITLE {json.dumps(title)}", f"#define KIT_ARCHS {json.dumps(archs)}"]
     lines += [f"#define KIT_JSON {json.dumps(json.dumps(asdict(info)))}", ""]
     return bytes(code), "\n".join(lines)

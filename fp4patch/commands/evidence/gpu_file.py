@@ -1,0 +1,275 @@
+"""The JSON file that the program writes on a GPU, and what it supports. Nothing in a file proves who made it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from fp4patch.catalog.manifest import load
+from fp4patch.commands.evidence.forms import Form, digests
+from fp4patch.core.arch import Arch
+from fp4patch.core.document import Document, Report, shown
+from fp4patch.core.errors import Fp4PatchError
+from fp4patch.core.verdict import PassOrFail, verdict_on
+from fp4patch.core.wording import counted, listed
+
+_CHECKSUM = re.compile(rb',\n  "checksum": "([0-9a-f]{16})"\n\}\n')
+_HELP = "ask for the file as the program wrote it, attached and not pasted"
+
+
+class _PartOfFile(Document):
+    """A part of a file, which has no other keys."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "extra": "forbid",
+        "use_attribute_docstrings": True,
+        "json_schema_serialization_defaults_required": True,
+    }
+
+
+@dataclass(frozen=True)
+class KitTree(_PartOfFile):
+    """A tree whose kernels are in a program."""
+
+    target: str
+    version: str
+    patches: tuple[str, ...]
+    """Applied patches: ``cutlass/e2m1-encode 3``."""
+
+    @property
+    def name(self) -> str:
+        """Target and version: ``cutlass 4.2.1``."""
+        return f"{self.target} {self.version}".strip()
+
+
+@dataclass(frozen=True)
+class KitInfo(_PartOfFile):
+    """Origin of the machine code in a program: versions of fp4patch and of the compilers, and the trees."""
+
+    fp4patch: str
+    variant: str
+    nvcc: str
+    ptxas: str
+    trees: tuple[KitTree, ...]
+    conversions: dict[str, int]
+    """Number of conversions for each target."""
+
+    @property
+    def title(self) -> str:
+        """Variant and trees: ``next3 on cutlass 4.2.1 and vllm 0.33.0``."""
+        return f"{self.variant} on {listed([tree.name for tree in self.trees])}"
+
+
+@dataclass(frozen=True)
+class Device(_PartOfFile):
+    """The GPU on which a program ran; ``memory`` in bytes, ``cuda`` is the newest that the driver supports."""
+
+    name: str
+    arch: str
+    multiprocessors: int
+    memory: int
+    driver: str
+    """Release of the driver; empty if the machine does not state it."""
+    cuda: str
+    machine: str
+    """Kind of processor: ``aarch64``."""
+
+
+@dataclass(frozen=True)
+class First(_PartOfFile):
+    """The first wrong value of a run: its record, its place there, and the bits in hexadecimal."""
+
+    record: int
+    lane: int
+    input: str
+    expected: str
+    got: str
+    random: int | None = None
+    """Random byte of stochastic rounding."""
+
+
+@dataclass(frozen=True)
+class Run(_PartOfFile):
+    """One conversion over all its inputs."""
+
+    tree: str
+    """Target and version of the tree: ``cutlass 4.2.1``."""
+    probe: str
+    arch: str
+    cubin: str
+    """SHA-256 of the machine code's file."""
+    form: str
+    """Formats and number of values: ``float32 to e2m1, 8 values``."""
+    exact: bool = True
+    """True if the sign of NaN counts."""
+    records: int = 0
+    lanes: int = 0
+    """Number of values in a record."""
+    wrong: int = 0
+    """Number of wrong values."""
+    nan_signs: int = 0
+    """Number of NaNs whose result has a sign."""
+    stray: bool = False
+    """True if the kernel stored behind its output."""
+    digest: str = ""
+    """Digest of all results: 64 bits in hexadecimal."""
+    seconds: float = 0.0
+    first: First | None = None
+    error: str = ""
+    """Error of the driver, if there is no result."""
+
+    @property
+    def right(self) -> bool:
+        """Return whether every result is as expected."""
+        return not (self.error or self.wrong or self.stray or (self.exact and self.nan_signs))
+
+
+@dataclass(frozen=True)
+class EvidenceFile(_PartOfFile):
+    """The JSON file that a program writes."""
+
+    format: Literal["fp4patch-evidence"]
+    schema: Literal[1]
+    kit: KitInfo
+    device: Device
+    runs: tuple[Run, ...]
+    ended_early: bool
+    seconds: float
+    finished: str
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Checked(Report):
+    """Statements that a file of a GPU supports."""
+
+    file: str
+    kit: KitInfo
+    device: Device
+    runs: tuple[Run, ...]
+    missing: dict[str, int]
+    """Number of conversions without a result, for each target that the GPU runs."""
+    outdated: tuple[str, ...]
+    """Patches that are not those of this fp4patch."""
+
+    @property
+    @shown()
+    def verdict(self) -> PassOrFail:
+        """PASS only if every conversion that the GPU can run has a result, and each is right."""
+        return verdict_on(self.runs and not self.missing and all(run.right for run in self.runs))
+
+
+def check(file: Path) -> Checked:
+    """Return what a program's JSON file supports; Fp4PatchError if it is damaged, unknown, or contradicts itself."""
+    content = _read(file)
+    kit, gpu = content.kit, Arch.parse(content.device.arch)
+    catalog = load()
+    if kit.variant not in catalog.variants:
+        raise Fp4PatchError(
+            f"{file} is about the variant {kit.variant}, which this fp4patch does not have",
+            help=f"use fp4patch {kit.fp4patch}, which built the program",
+        )
+    names = [f"{run.tree}, {run.probe} {run.arch}" for run in content.runs]
+    problems = [f"{name} occurs {times} times" for name, times in Counter(names).items() if times > 1]
+    for name, run in zip(names, content.runs, strict=True):
+        problems += [f"{name}: {why}" for why in [_contradiction(run, gpu)] if why]
+    if problems:
+        raise Fp4PatchError(f"{file} contradicts itself: {'; '.join(problems[:3])}", help=_HELP)
+    done = Counter(run.arch for run in content.runs)
+    wanted = {arch: count for arch, count in kit.conversions.items() if Arch.parse(arch).runs_on(gpu)}
+    missing = {arch: count - done[arch] for arch, count in wanted.items() if count > done[arch]}
+    ours = {f"{patch.id} {patch.version}" for patch in catalog.patches.values()}
+    outdated = tuple(patch for tree in kit.trees for patch in tree.patches if patch not in ours)
+    return Checked(str(file), kit, content.device, content.runs, missing, outdated)
+
+
+def _read(file: Path) -> EvidenceFile:
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - it takes a while to load
+
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise Fp4PatchError(f"cannot read {file}: {error.strerror}", help="name the program's JSON file") from error
+    if b'"fp4patch-evidence"' not in content:
+        raise Fp4PatchError(f"{file} is not a file of fp4patch-evidence", help="name the JSON, not the output")
+    end = _CHECKSUM.search(content)
+    if end is None or end.end() != len(content) or checksum(content[: end.start()]) != int(end[1], 16):
+        raise Fp4PatchError(f"{file} is not as the program wrote it: its checksum is wrong or missing", help=_HELP)
+    try:
+        parsed = TypeAdapter(EvidenceFile).validate_json(content, strict=True)
+        Arch.parse_list(",".join([parsed.device.arch, *parsed.kit.conversions, *(run.arch for run in parsed.runs)]))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "JSON"
+        raise Fp4PatchError(f"{file} has no valid {where}: {first['msg']}", help=_HELP) from error
+    except ValueError as error:
+        raise Fp4PatchError(f"{file} has no valid architecture: {error}", help=_HELP) from error
+    return parsed
+
+
+def checksum(content: bytes) -> int:
+    """Return FNV-1a of 64 bits, as the program computes it."""
+    value = 0xCBF29CE484222325
+    for byte in content:
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def _contradiction(run: Run, gpu: Arch) -> str:
+    """Return the reason why a program cannot have written this; empty if it can."""
+    if not Arch.parse(run.arch).runs_on(gpu):
+        return f"this code does not run on {gpu}"
+    if run.error:
+        return ""
+    expected = digests().get(run.form)
+    if expected is None:
+        return f"the form {run.form!r} is unknown"
+    form = Form.parse(run.form)
+    if (run.records, run.lanes) != (1 << form.space, form.lanes):
+        return f"{run.records:,} records of {run.lanes} are not all inputs"
+    as_expected = run.digest == f"{expected:016x}"
+    if as_expected != (run.wrong == 0):
+        return f"{run.wrong:,} wrong values, and the digest {'is' if as_expected else 'is not'} the expected one"
+    return ""
+
+
+def lines(checked: Checked) -> Iterator[str]:
+    """Yield what a file of a GPU supports, and what it does not, as text."""
+    kit, device, runs = checked.kit, checked.device, checked.runs
+    yield f"{kit.title}, built by fp4patch {kit.fp4patch} with nvcc {kit.nvcc}"
+    driver = device.driver or "unknown"
+    yield f"ran on {device.name} ({device.arch}), driver {driver}, CUDA {device.cuda}, {device.machine}"
+    for arch in dict.fromkeys(run.arch for run in runs):
+        here = [run for run in runs if run.arch == arch]
+        right = [run for run in here if run.right]
+        values = sum(run.records * run.lanes for run in right)
+        yield f"  {arch}: {len(right)} of {counted(len(here), 'conversion')} right, {values:,} values compared"
+    yield from (f"    {run.tree}, {run.probe} {run.arch}: {_fault(run)}" for run in runs if not run.right)
+    for arch, count in checked.missing.items():
+        yield f"  {arch}: {counted(count, 'conversion')} of the program without a result"
+    yield from (f"  {patch}: this fp4patch has no such version of the patch" for patch in checked.outdated)
+    if checked.verdict.failed:
+        yield "FAIL  the file does not show that every conversion is right"
+    else:
+        forms = [Form.parse(run.form) for run in runs]
+        in_part = any(form.stochastic and form.input == "float32" for form in forms)  # see Form.space
+        limit = ", of float32 with stochastic rounding those with four of 256 random bytes" if in_part else ""
+        yield f"PASS  every conversion that this GPU can run is right for all inputs{limit}"
+    yield (
+        "The digests are compared with fp4patch's own record. The checksum detects damage. "
+        "Nothing in the file proves who made it."
+    )
+
+
+def _fault(run: Run) -> str:
+    if run.error:
+        return run.error
+    parts = [f"{run.wrong:,} of {run.records * run.lanes:,} values are wrong" if run.wrong else ""]
+    if run.first:
+        parts.append(f"the first is {run.first.input} to {run.first.got}, not {run.first.expected}")
+    if run.exact and run.nan_signs:
+        parts.append(f"{run.nan_signs:,} NaNs keep a sign")
+    parts.append("it stores behind its output" if run.stray else "")
+    return listed([part for part in parts if part])
