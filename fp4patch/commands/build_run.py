@@ -20,8 +20,6 @@ from fp4patch.core.errors import ImageError, UsageError
 from fp4patch.images import architectures, command, context, engine, provenance, sources
 from fp4patch.images.image import PRODUCT, BuildRequest, Built, DryRun, Source, Stage
 
-OnNote = Callable[[str], None]
-
 DRY_CONTEXT = "fp4patch-context"
 """Directory in a dry run's command if the user names none."""
 
@@ -31,17 +29,6 @@ WHY = "which uses the hardware conversion wherever the target has it, and the sh
 
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 """An image's architecture, and the machine in the names of wheels."""
-
-
-class BuildFailedError(ImageError):
-    """The engine's build ended with another status than 0; ours is the same."""
-
-    def __init__(self, stage: Stage, status: int) -> None:
-        super().__init__(
-            f"the build of stage {stage} failed (docker buildx ended with status {status})",
-            help="its last lines name the step; the stages before it are in the builder's cache",
-        )
-        self.exit_code = status
 
 
 def plan(
@@ -126,8 +113,8 @@ def dry_run(request: BuildRequest, folder: Path | None) -> DryRun:
     )
 
 
-def build(request: BuildRequest, folder: Path | None, *, progress: str, on_note: OnNote) -> Built:
-    """Build it. ImageError if the engine cannot, BuildFailedError with the engine's status if it did not.
+def build(request: BuildRequest, folder: Path | None, *, progress: str, on_note: Callable[[str], None]) -> Built:
+    """Build it. ImageError if the engine cannot, or did not: then with the status of buildx.
 
     ``progress`` is buildx's word: ``auto`` on a terminal, else ``plain``. An interrupt stops the engine's build and
     leaves no context behind.
@@ -190,7 +177,12 @@ def _run(words: Sequence[str], stage: Stage) -> None:
             process.wait()
         raise
     if status:
-        raise BuildFailedError(stage, status)
+        failure = ImageError(
+            f"the build of stage {stage} failed (docker buildx ended with status {status})",
+            help="its last lines name the step; the stages before it are in the builder's cache",
+        )
+        failure.exit_code = status
+        raise failure
 
 
 @contextmanager

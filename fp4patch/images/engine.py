@@ -84,13 +84,11 @@ def _unreachable(complaint: str) -> ImageError:
 
 
 def _free(root: Path) -> int | None:
-    """Return the free bytes at a directory or its nearest readable parent."""
-    for folder in (root, *root.parents):
-        try:
-            return shutil.disk_usage(folder).free
-        except OSError:
-            continue
-    return None
+    """Return the free bytes at a directory; None if it cannot be asked."""
+    try:
+        return shutil.disk_usage(root).free
+    except OSError:
+        return None
 
 
 def _docker(*words: str) -> process.Done:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import fp4patch
-from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import ImageError
 from fp4patch.core.verdict import Verdict, verdict_on
 from fp4patch.images.image import PRODUCT, BuildRequest, Statement
@@ -59,10 +58,8 @@ def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> lis
     pins = pins_of(proof)
     documents = {name: _document(data, name) for name, data in receipts.items()}
     with _as_we_write_them():
-        found = [_receipts(documents), *_verify(proof, documents, pins), *_binaries(proof)]
-        if labels is not None:
-            found += _labels(labels, documents, pins)
-    return found
+        of_labels = [] if labels is None else _labels(labels, documents, pins)
+        return [_receipts(documents), *_verify(proof, documents, pins), *_binaries(proof), *of_labels]
 
 
 def pins_of(proof: Mapping[str, bytes]) -> dict[str, Any]:
@@ -78,11 +75,9 @@ def receipts_of(proof: Mapping[str, bytes]) -> dict[str, bytes]:
 def _receipts(documents: Mapping[str, dict[str, Any]]) -> Statement:
     if not documents:
         return Statement("receipts", Verdict.FAIL, "there are none")
-    said = ", ".join(f"{d['target']} {d['version']} ({len(d['files'])} files)" for d in documents.values())
-    variants = sorted({d["variant"] for d in documents.values()})
-    if len(variants) > 1:
-        said = f"of several variants: {', '.join(variants)}"
-    return Statement("receipts", verdict_on(len(variants) == 1), said)
+    trees = [f"{d['target']} {d['version']} with {d['variant']} ({len(d['files'])} files)" for d in documents.values()]
+    variants = {d["variant"] for d in documents.values()}
+    return Statement("receipts", verdict_on(len(variants) == 1), ", ".join(trees))
 
 
 def _verify(
@@ -146,38 +141,33 @@ def _binaries(proof: Mapping[str, bytes]) -> list[Statement]:
     document = _document(proof["binaries.json"], "binaries.json")
     verdict = str(document.get("verdict", "missing"))
     has_code = any(binary["files"] for binary in document.get("binaries", ()))
-    said = f"the result of the scan of the built files is {verdict}" + (
-        "" if has_code else ", and found no code for a GPU"
-    )
-    return [Statement("binaries", verdict_on(has_code and verdict in ("green", "yellow")), said)]
+    detail = f"the scan of the built files is {verdict}" + ("" if has_code else ", and found no code for a GPU")
+    return [Statement("binaries", verdict_on(has_code and verdict in ("green", "yellow")), detail)]
 
 
 def _labels(
-    labels: Mapping[str, str],
-    documents: Mapping[str, dict[str, Any]],
-    pins: Mapping[str, Any],
+    labels: Mapping[str, str], documents: Mapping[str, dict[str, Any]], pins: Mapping[str, Any]
 ) -> list[Statement]:
     """Compare each of our labels with the file of the proof that states the same fact."""
-    patches = [patch for d in sorted(documents.values(), key=lambda d: str(d["target"])) for patch in d["patches"]]
-    versions = sorted({str(d["fp4patch"]) for d in documents.values()})
+    receipts = sorted(documents.values(), key=lambda receipt: str(receipt["target"]))
     expected = {
-        "variant": ", ".join(sorted({str(d["variant"]) for d in documents.values()})),
-        "patches": ", ".join(patches),
-        "version": ", ".join(versions),
+        "variant": ", ".join(sorted({str(receipt["variant"]) for receipt in receipts})),
+        "patches": ", ".join(patch for receipt in receipts for patch in receipt["patches"]),
+        "version": ", ".join(sorted({str(receipt["fp4patch"]) for receipt in receipts})),
         "arch": ",".join(pins.get("arch", ())),
         "torch": str(pins.get("torch", {}).get("version", "")),
         "cuda": str(pins.get("cuda", "")),
     }
     trees = pins.get("trees", {})
-    for name in sorted({PRODUCT, *trees, *(str(d["target"]) for d in documents.values())}):
+    for name in sorted({PRODUCT, *trees, *(str(receipt["target"]) for receipt in receipts)}):
         expected[name] = _release(trees[name]) if name in trees else ""
-    found = []
+    statements = []
     for name, proven in expected.items():
         label = labels.get(OURS + name, "")
         same = label == proven
         detail = label or "nothing" if same else f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
-        found.append(Statement(f"label {OURS}{name}", verdict_on(same), detail))
-    return found
+        statements.append(Statement(f"label {OURS}{name}", verdict_on(same), detail))
+    return statements
 
 
 def files_of(receipts: Mapping[str, bytes]) -> dict[str, str]:
@@ -211,9 +201,4 @@ def _document(data: bytes, name: str) -> dict[str, Any]:
         raise ImageError(
             f"{name} of the proof is not a JSON document: {error}", help="build the image again"
         ) from error
-    if (schema := document.get("schema", SCHEMA)) != SCHEMA:
-        raise ImageError(
-            f"{name} of the proof has schema {schema}, and this fp4patch reads {SCHEMA}",
-            help="read it with the fp4patch that made it, or a newer one",
-        )
     return document

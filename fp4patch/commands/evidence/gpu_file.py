@@ -92,23 +92,21 @@ class First(_PartOfFile):
 
 @dataclass(frozen=True)
 class Run(_PartOfFile):
-    """One conversion over all its inputs."""
+    """One conversion over all its inputs: the number of its records, of values in each, and of wrong values."""
 
     tree: str
     """Target and version of the tree: ``cutlass 4.2.1``."""
     probe: str
     arch: str
     cubin: str
-    """SHA-256 of the machine code's file."""
+    """SHA-256 of the machine code."""
     form: str
-    """Formats and number of values: ``float32 to e2m1, 8 values``."""
+    """``float32 to e2m1, 8 values``."""
     exact: bool = True
     """True if the sign of NaN counts."""
     records: int = 0
     lanes: int = 0
-    """Number of values in a record."""
     wrong: int = 0
-    """Number of wrong values."""
     nan_signs: int = 0
     """Number of NaNs whose result has a sign."""
     stray: bool = False
