@@ -58,29 +58,19 @@ def test_a_label_that_says_something_else_is_found(proof: Proof, name: str) -> N
     assert failed(proof, labels(proof) | {f"io.fp4patch.{name}": "another"}) == [f"label io.fp4patch.{name}"]
 
 
-def test_a_verdict_is_made_again_from_its_checks(proof: Proof) -> None:
-    def fail_one(document: dict[str, Any]) -> None:
-        result = next(r for r in document["results"] if r["checks"])
-        result["checks"][0]["verdict"] = "fail"
+FAILING: dict[str, Callable[[dict[str, Any]], None]] = {
+    "a check": lambda d: next(r for r in d["results"] if r["checks"])["checks"][0].update(verdict="fail"),
+    "no result": lambda d: d.update(results=[]),
+    "the document": lambda d: d.update(verdict="fail"),
+    "no check": lambda d: d["results"][0].update(checks=[]),
+    "an input": lambda d: d.update(executed={"executions": [{"probe": "x", "verdict": "fail"}], "equivalences": []}),
+    "a build": lambda d: d.update(builds=[{"check": "vllm/arch-lists", "verdict": "fail"}]),
+}
 
-    def empty(document: dict[str, Any]) -> None:
-        document["results"] = []
 
-    def say(document: dict[str, Any]) -> None:
-        document["verdict"] = "fail"
-
-    def check_nothing(document: dict[str, Any]) -> None:
-        document["results"][0]["checks"] = []
-
-    def miss_an_input(document: dict[str, Any]) -> None:
-        wrong = {"executions": [{"probe": "cutlass/x8", "verdict": "fail"}]}
-        document["executed"] = wrong
-
-    def build_otherwise(document: dict[str, Any]) -> None:
-        document["builds"] = [{"check": "vllm/arch-lists", "verdict": "fail"}]
-
-    for change in (fail_one, empty, say, check_nothing, miss_an_input, build_otherwise):
-        assert "verify" in failed(edited(proof, "verify.json", change), None)
+@pytest.mark.parametrize("change", FAILING.values(), ids=FAILING)
+def test_a_verdict_is_made_again_from_its_checks(proof: Proof, change: Callable[[dict[str, Any]], None]) -> None:
+    assert "verify" in failed(edited(proof, "verify.json", change), None)
 
 
 def test_an_architecture_that_has_no_result_was_not_looked_at(proof: Proof) -> None:
