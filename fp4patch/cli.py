@@ -20,7 +20,7 @@ from fp4patch.core.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_REFUSED, Fp4Pa
 
 GROUPS = {
     "Start here": {
-        "doctor": ("doctor:doctor", "Check this machine, or each PATH, for FP4 support."),
+        "doctor": ("doctor:doctor", "Tell whether FP4 works on a GPU: on this machine, or with each PATH."),
         "explore": ("explore:explore", "Open a page with the answers of doctor for every release."),
         "list": ("list:list_", "List variants, patches and targets."),
         "show": ("show:show", "Describe one variant, patch or target."),

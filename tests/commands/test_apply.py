@@ -56,19 +56,6 @@ def test_apply_status_and_revert_on_real_trees(fp4patch: Callable[..., Said], tr
     assert snapshot(tree) == before
 
 
-def test_another_variant_on_top_leaves_the_tree_as_if_the_first_had_never_been(
-    fp4patch: Callable[..., Said], tree_copy: GetTree, tmp_path: Path
-) -> None:
-    tree = tree_copy("cutlass", "4.2.1")
-    fresh = tmp_path / "fresh"
-    shutil.copytree(tree, fresh)
-    fp4patch("apply", "--variant", "next2", tree)
-    fp4patch("apply", "--variant", "turbo2", tree)
-    fp4patch("apply", "--variant", "turbo2", fresh)
-    own = {path: state for path, state in snapshot(tree).items() if not path.startswith(".fp4patch/receipt")}
-    assert own == {path: state for path, state in snapshot(fresh).items() if not path.startswith(".fp4patch/receipt")}
-
-
 def test_dry_run_and_check_write_nothing_and_check_says_so_by_its_status(
     fp4patch: Callable[..., Said], tree_copy: GetTree
 ) -> None:
@@ -300,17 +287,6 @@ def test_a_tree_and_the_one_inside_it_share_the_variant_that_is_applied(
     fp4patch("apply", "--variant", "next2", tree / "data/cutlass")
     fp4patch("revert", tree / "data/cutlass")
     assert fp4patch("apply", "--check", tree).status == 0
-
-
-def test_patched_files_without_their_receipt_say_where_it_went(
-    fp4patch: Callable[..., Said], tree_copy: GetTree
-) -> None:
-    tree = tree_copy("cutlass", "4.2.1")
-    fp4patch("apply", "--variant", "next2", tree)
-    shutil.rmtree(tree / ".fp4patch")
-    refused = fp4patch("apply", "--variant", "next2", tree)
-    assert refused.status == 1
-    assert "git clean -x" in refused.err
 
 
 def test_one_version_is_not_said_of_trees_of_several_kinds(

@@ -1,4 +1,4 @@
-"""Output of ``apply``: changes, reasons of edits with nothing to do, and on a refusal nothing that was not done."""
+"""Output of ``apply`` and ``status``: changes, reasons of edits with nothing to do, refusals, states."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 from rich.console import Console
 
 from fp4patch.commands import apply as report
+from fp4patch.commands import status
 from fp4patch.console import document
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree.apply import Applied, ApplyState, FileResult, Retired, TreeResult
+from fp4patch.tree.status import FileStatus, PatchStatus, TreeStatus
 
 RETIRED = (
     Retired("vllm/cmake", State.UPSTREAMED, "0.19", "each list has it"),
@@ -63,3 +65,11 @@ def test_a_refusal_names_the_tree_and_the_file_and_says_a_thing_once() -> None:
     lines = printed(report.refusal(refused)).splitlines()
     assert lines[:2] == ["one:", "error: a.h: foreign"]
     assert len(lines) == 3
+
+
+def test_status_has_each_state_with_its_name_and_reason() -> None:
+    patch = PatchStatus("vllm/cmake-sm121a", State.UPSTREAMED, "since 0.19: each list has it")
+    states = TreeStatus(Path("t"), "vllm", "0.33.0", "next3", (FileStatus("b.h", State.OUTDATED, ()),), (patch,), ())
+    heading, *rows = (" ".join(line.split()) for line in printed(status.text((states,))).splitlines())
+    assert heading == "t: vllm 0.33.0, next3: outdated"
+    assert rows == ["patch upstreamed vllm/cmake-sm121a since 0.19: each list has it", "file outdated b.h"]

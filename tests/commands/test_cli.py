@@ -73,7 +73,7 @@ def test_the_summary_of_a_command_is_the_first_sentence_of_its_help(name: str, s
     assert command
     assert command.name == name
     assert summary == (command.help or "").partition("\n")[0]
-    assert len(summary) <= 60
+    assert len(summary) <= 68  # beside the name, in 80 columns
     assert summary.endswith(".")
     assert f"  {name} " in CliRunner().invoke(cli.fp4patch, ["-h"]).output
 
@@ -227,29 +227,11 @@ def test_an_encoding_without_our_signs_gets_them_escaped() -> None:
     assert r"float \u2192 E2M1" in ended.stdout
 
 
-@pytest.mark.parametrize("columns", ["", "0", "-3", "wide"])
-def test_a_width_that_is_none_is_not_taken(columns: str) -> None:
-    ended = fp4patch_process("list", "targets", environ={"COLUMNS": columns})
-    assert "NVIDIA CUTLASS" in ended.stdout, ended.stderr
-
-
 def test_a_current_folder_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None:
     command = f"cd {tmp_path} && rmdir {tmp_path} && exec {sys.executable} -m fp4patch status ."
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "error: the current directory does not exist any more: change to another\n"
-
-
-def test_an_empty_path_is_not_the_current_directory(
-    fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree = pristine_tree("cutlass", "4.2.1")
-    monkeypatch.chdir(tree)
-    before = snapshot(tree)
-    said = fp4patch("apply", "--variant", "next2", "")
-    assert said.status == 2
-    assert "it is empty" in said.err
-    assert snapshot(tree) == before
 
 
 def test_verify_refuses_at_once_where_the_programs_that_it_compiles_cannot_run(

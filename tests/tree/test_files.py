@@ -5,8 +5,6 @@ import socket
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fp4patch.core.errors import Refused
 from fp4patch.tree.files import STATE_DIR, Tree, decode, encode
@@ -101,35 +99,9 @@ def test_refuses_a_root_that_is_no_folder(tree: Tree) -> None:
         Tree.at(tree.root / "none")
 
 
-def test_resolves_symlinks_of_its_root(tree: Tree, tmp_path: Path) -> None:
-    (tmp_path / "alias").symlink_to(tree.root)
-    assert Tree.at(tmp_path / "alias") == tree
-
-
-def test_a_writable_file_has_no_problem(tree: Tree) -> None:
-    assert tree.writable_problem("include/a.h") is None
-
-
-def test_a_read_only_file_is_a_problem_for_root_too(tree: Tree) -> None:
-    (tree.root / "include/a.h").chmod(0o444)
-    problem = tree.writable_problem("include/a.h")
-    assert problem
-    assert problem.found == "a read-only file (mode 0444)"
-    assert "chmod" in problem.help
-
-
 @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbfint a;\r\nint b;\n\r", b"no newline", "\u2028\x0c\x85".encode()])
 def test_text_survives_byte_for_byte(data: bytes) -> None:
     assert encode(decode(data, "a.h")) == data
-
-
-def test_a_byte_order_mark_stays_as_the_first_character() -> None:
-    assert decode(b"\xef\xbb\xbfx", "a.h") == "\ufeffx"
-
-
-@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
-def test_every_text_round_trips(text: str) -> None:
-    assert decode(encode(text), "a.h") == text
 
 
 @pytest.mark.parametrize(

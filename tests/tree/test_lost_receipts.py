@@ -22,7 +22,6 @@ from small_cutlass import CONVERTER, GUARD, checkout, git, small_cutlass
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.source_files import glob as matcher
 from fp4patch.tree.stamp import find_stamp, stamped
-from variants import VARIANTS
 
 GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]
@@ -56,7 +55,7 @@ def test_what_git_clean_leaves_is_known_refused_and_put_back(
     elif target == "cutlass":
         small_cutlass(source, copy)
     checkout(copy)
-    for variant in VARIANTS:
+    for variant in ("native", "next3"):
         applied = fp4patch("apply", "--variant", variant, "--json", copy).document
         before = {file["path"]: file["before_sha256"] for file in applied["files"]}
         changed = sorted(file["path"] for file in applied["files"] if file["before_sha256"] != file["after_sha256"])
@@ -161,17 +160,13 @@ REWRITES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)
-@pytest.mark.parametrize("command", [["revert"], ["apply"], ["apply", "--variant", "next3"], ["status"]])
-def test_a_receipt_that_was_reformatted_is_as_good(
-    fp4patch: Command, tree: Path, rewrite: str, command: list[str]
-) -> None:
+def test_a_receipt_that_was_reformatted_is_as_good(fp4patch: Command, tree: Path, rewrite: str) -> None:
     before = snapshot(tree)
     fp4patch("apply", "--variant", "next2", tree)
     receipt = tree / ".fp4patch/receipt.json"
     receipt.write_bytes(REWRITES[rewrite](receipt.read_bytes()))
-    said = fp4patch(*command, tree)
-    assert said.status == 0, said.err
-    assert fp4patch("status", "--json", tree).document["state"] == ("pristine" if command == ["revert"] else "applied")
+    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    assert fp4patch("apply", "--json", tree).document["state"] == "unchanged"
     assert fp4patch("revert", tree).status == 0
     assert snapshot(tree) == before
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import shutil
-import signal
 import stat
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -99,17 +96,6 @@ def test_apply_then_revert_gives_every_byte_and_mode_back_and_no_trace(roots: li
     assert everything(*roots) == before
 
 
-def test_staging_alone_changes_nothing(roots: list[Path]) -> None:
-    before = everything(*roots)
-    with locked(roots) as trees:
-        assert all(change.changed for change in stage_all(trees, "turbo"))
-        for tree in trees:
-            pristine = {A: DesiredFile(tree.pristine(A), ("cutlass/p 1",))}
-            assert not stage(tree, Desired("cutlass", "4.2.1", "turbo", (), pristine)).changed
-            assert not stage(tree, Desired("cutlass", "4.2.1", "turbo", undecided=frozenset([A]))).changed
-    assert everything(*roots) == before
-
-
 def test_another_variant_over_the_first_is_as_if_the_first_had_never_been(roots: list[Path], tmp_path: Path) -> None:
     shutil.copytree(roots[0], tmp_path / "fresh")
     apply(roots, "turbo")
@@ -171,27 +157,6 @@ def test_refuses_all_when_one_file_is_read_only_and_names_every_one(roots: list[
     (roots[1] / A).chmod(0o440)
     refused = refuses_and_leaves_all(roots, "read-only file")
     assert [problem.file for problem in refused.problems] == [A, A]
-
-
-@pytest.mark.parametrize(
-    ("place", "found"),
-    [
-        (lambda p: p.symlink_to("/etc/passwd"), "a symlink"),
-        (os.mkfifo, "a named pipe"),
-        (Path.mkdir, "a directory"),
-        (lambda p: None, "none"),
-    ],
-)
-def test_refuses_what_is_no_regular_file(roots: list[Path], place: Callable[[Path], None], found: str) -> None:
-    (roots[1] / A).unlink()
-    place(roots[1] / A)
-    for path in (A, f"../one/{A}"):
-        with locked(roots) as trees:
-            staged = stage(trees[roots[1]], Desired(files={path: DesiredFile(b"", ("cutlass/p 1",))}))
-            (problem,) = staged.problems
-            assert path != A or problem.found == found
-            with pytest.raises(Refused, match="nothing was changed"):
-                write([staged])
 
 
 @pytest.mark.parametrize("name", ["include/.a.h.fp4patch-new", ".fp4patch/.gitignore", ".fp4patch/next.json"])
@@ -260,25 +225,6 @@ def test_an_edit_made_after_an_interruption_is_never_overwritten(
 
 
 # --- no room ---
-
-
-def run_here(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs a function of this file in a process of its own."""
-    command = [sys.executable, "-B", __file__, code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
-
-
-def main_apply_with_small_files(*names: str) -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-    apply([Path(name) for name in names], "x" * 5000, [A])
-
-
-def test_a_file_that_may_not_grow_that_large_leaves_all_as_it_was(roots: list[Path]) -> None:
-    before = everything(*roots)
-    run = run_here("main_apply_with_small_files", *roots)
-    assert "File too large; nothing was changed" in run.stderr
-    assert everything(*roots) == before
 
 
 @pytest.fixture
@@ -363,30 +309,6 @@ def test_two_processes_on_the_same_trees_do_not_interleave(roots: list[Path]) ->
     assert sum(int(out) for out, _ in results) > 0, "they never met, so this showed nothing"
     revert(roots)
     assert everything(*roots) == before
-
-
-def test_says_which_tree_it_waits_for(roots: list[Path]) -> None:
-    waited: list[Path] = []
-    told = threading.Event()
-
-    def on_wait(root: Path) -> None:
-        waited.append(root)
-        told.set()
-
-    def second() -> None:
-        with locked(roots, on_wait) as trees:
-            seen.append(trees[roots[1]].current(A))
-
-    seen: list[bytes | None] = []
-    waiting = threading.Thread(target=second)
-    with locked(roots[1:]) as trees:
-        waiting.start()
-        assert told.wait(30)
-        write(stage_all(trees, "turbo"))
-        assert not seen
-    waiting.join(30)
-    assert waited == [roots[1]]
-    assert seen == [b"pristine a\nturbo"]
 
 
 if __name__ == "__main__":
