@@ -87,6 +87,8 @@ class Retired(Manifest):
     """First release that has the text."""
     because: SomeText = "upstream has made this change"
     """Reason, as printed."""
+    beside: bool = False
+    """True if upstream added the text, and left the code that the edit replaces as it is."""
 
 
 class _Language(NamedTuple):

@@ -138,7 +138,7 @@ class Replace(Operation):
             raise Refusal(f"`{self.find}` alone", f"`{self.replace}`", made[0], advice=ADDED)
         for sign in self.retired:
             if signs := code.lines(sign.tokens):
-                if places and not (self._adds and self.language == "cmake"):  # commands are added beside `find`
+                if places and not sign.beside:
                     raise Refusal(f"either `{self.find}` or `{sign.tokens}`", "both", signs[0])
                 return NothingToDo(sign.state, sign.because, sign.since)
         if not places and self.replace and (made := code.lines(self.replace)):

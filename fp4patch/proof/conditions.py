@@ -70,7 +70,7 @@ def _result(
     wrong = [
         problem or f"expected {' '.join(expected) or 'none'}, got {holds}"
         for (holds, problem), expected in zip(sides, (check.before, check.after), strict=True)
-        if problem or holds.split() != list(expected)
+        if problem or holds != (" ".join(expected) or "none")
     ]
     (old, _), (new, _) = sides
     return BuildResult(check_id(patch, check), "", path, old, new, "; ".join(wrong))

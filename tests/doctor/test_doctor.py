@@ -176,7 +176,10 @@ def test_a_patched_tree_is_judged_as_it_is(
     assert found["content"]["releases"] == ["0.14.0", "0.14.1"]  # the two share the files that identify releases
     states = {patch["patch"]: patch["state"] for patch in found["patches"]}
     native = ("cmake-sm121a", "detected-arch", "fa3-hopper-only", "native-arch", "sm120-family")
-    assert states == {f"vllm/{name}": "applied" for name in native} | {"vllm/e2m1-asm": "pristine"}
+    assert states == {f"vllm/{name}": "applied" for name in native} | {
+        "vllm/e2m1-asm": "pristine",
+        "vllm/gdn-prefill": "not-needed",
+    }
     assert found["recommended"]["next"] == f"fp4patch verify --variant native {tree}"
 
 

@@ -62,7 +62,7 @@ ADDING = Replace(
     otherwise="no intersect() here",
     find="set(_FOUND)",
     replace="set(_FOUND)\n  added()\n",
-    retired=(Retired(tokens="keep(SUFFIX)", since="9.9"),),
+    retired=(Retired(tokens="keep(SUFFIX)", since="9.9", beside=True),),
 )
 FUNCTION = "set(_FOUND)\nfunction(intersect A)\n  set(_FOUND) # none yet\n  more()\nendfunction()\nset(_FOUND)\n"
 

@@ -66,6 +66,21 @@ def de(what: str, old: str, new: str) -> Mutant:
     return Mutant(what, DETECTED, old, new, "native", ("vllm", "0.26.0"), "float8-to-e2m1", "sm_121a")
 
 
+def gdn(what: str, old: str, new: str) -> Mutant:
+    file = "patches/vllm/gdn-prefill/patch.toml"
+    return Mutant(what, file, old, new, "native", ("vllm", "0.28.0"), "float8-to-e2m1", "sm_121a")
+
+
+def gdc(what: str, old: str, new: str) -> Mutant:
+    file = "patches/flashinfer/gdc-flag/patch.toml"
+    return Mutant(what, file, old, new, "native", ("flashinfer", "0.6.7"), "float2x4-to-e2m1", "sm_121a")
+
+
+def sm121(what: str, old: str, new: str, arch: str) -> Mutant:
+    file = "patches/cutlass/sm121-family/patch.toml"
+    return Mutant(what, file, old, new, "native", ("cutlass", "4.0.0"), "float-to-e2m1-x8", arch)
+
+
 def fa(what: str, old: str, new: str) -> Mutant:
     return Mutant(what, FAMILY, old, new, "native", ("vllm", "0.14.1"), "float8-to-e2m1", "sm_121a")
 
@@ -238,8 +253,20 @@ MUTANTS = [
     n3("eight floats swapped, on the host", CHOICE, "  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "#ifndef __CUDA_ARCH__\n  return ::fp4patch_half_pair::e2m1_x8(v1, v0, v2, v3, v4, v5, v6, v7);\n#endif\n  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "encode-host-float", "sm_121a"),
     # GPUs that PyTorch detected.
     de("the architecture of the code not read", "]?,code=sm_", "]?,code=compute_"),
-    de("every detected GPU is SM121", '"arch=compute_" _ARCH', '"arch=compute_121,of=" _ARCH'),
+    de("every detected GPU is SM121", r'\"arch=compute_\" _ARCH', r'\"arch=compute_121,of=\" _ARCH'),
     de("only the first detected GPU", 'string(REGEX REPLACE "', 'string(REGEX REPLACE "${_CUDA_ARCHES}'),
+    # The kernel that vLLM chooses for the prefill of Gated DeltaNet.
+    gdn("FlashInfer's prefill for all later GPUs", "(head_k_dim == 128 and current_platform.is_device_capability_family(120)", "(head_k_dim == 128 and not current_platform.is_device_capability(75)"),
+    gdn("FlashInfer's prefill for a head of any size", "(head_k_dim == 128 and current_platform", "(current_platform"),
+    gdn("FlashInfer's prefill with CUDA 12", "get_cuda_runtime_major() >= 13))", "get_cuda_runtime_major() >= 12))"),
+    # SM121 before CUTLASS knew it.
+    sm121("SM121 not among the macros", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ == 1211)", "sm_121a"),
+    sm121("SM120 lost", 'replace = "__CUDA_ARCH__ == 1200', 'replace = "__CUDA_ARCH__ == 1190', "sm_120a"),
+    sm121("SM120's macros for SM110 too", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ >= 1210 || BUILDS_OF_SM110)", "sm_121a"),
+    # The flag by which FlashInfer's fused MoE waits for the kernel in front.
+    gdc("the flag of SM90 for fused MoE", r'FOR_SM100=1\", *', r'FOR_SM90=1\", *'),
+    gdc("fused MoE for SM10x too", 'supported_major_versions=[12])]"', 'supported_major_versions=[10, 12])]"'),
+    gdc("fused MoE without its GPU", ', *current_compilation_context.get_nvcc_flags_list(supported_major_versions=[12])]"', ']"'),
     # The architectures of Marlin and hadacore.
     na("Marlin for SM120 alone", 'element = "12.0;12.1"', 'element = "12.0"'),
     na("another architecture beside them", 'element = "12.0;12.1"', 'element = "10.0;12.0;12.1"'),
