@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import tarfile
@@ -12,19 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from fp4patch.core.errors import ImageError
 from fp4patch.core.extra import install
-from fp4patch.core.verdict import verdict_on
 from fp4patch.images import engine, provenance
-from fp4patch.images.image import PROOF, ProofReport, Statement
+from fp4patch.images.image import PROOF, ProofReport
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
     from docker.models.images import Image
 
-SOURCES = "/src"
-"""Directory of the patched trees in the stages before the runtime image."""
-
 _LARGEST = 1 << 28
-"""Bytes that are read of one directory of an image: a proof with its page has some megabytes."""
+"""Bytes that are read of a proof, which has some megabytes with its page."""
 
 
 def of_directory(folder: Path) -> ProofReport | None:
@@ -77,64 +72,39 @@ def _unread(name: str, why: str) -> ProofReport:
 
 def _of_container(name: str, image: Image, container: Container) -> ProofReport | None:
     labels = {key: value for key, value in image.labels.items() if key.startswith(provenance.OURS)}
-    proof = _files(container, PROOF)
+    proof = _proof(container)
     if not (labels or provenance.receipts_of(proof)):
         return None
-    expected = provenance.files_of(provenance.receipts_of(proof))
-    statements, notes = _trees(container, expected)
-    if not labels:
-        notes.append(f"the image has no labels {provenance.OURS}*")
-    return _checked(name, str(image.id), labels, proof, notes, statements)
+    notes = [] if labels else [f"the image has no labels {provenance.OURS}*"]
+    return _checked(name, str(image.id), labels, proof, notes)
 
 
 def _checked(
-    subject: str,
-    image: str,
-    labels: Mapping[str, str],
-    proof: Mapping[str, bytes],
-    notes: list[str],
-    statements: list[Statement] | None = None,
+    subject: str, image: str, labels: Mapping[str, str], proof: Mapping[str, bytes], notes: list[str]
 ) -> ProofReport:
-    statements = [*provenance.recheck(proof, labels or None), *(statements or [])]
+    statements = tuple(provenance.recheck(proof, labels or None))
     if "binaries.json" not in proof:
         notes = [*notes, "no binaries.json: vLLM itself was not built here, so no built file was looked at"]
-    return ProofReport(subject, image, labels, provenance.pins_of(proof), tuple(statements), tuple(notes))
+    return ProofReport(subject, image, labels, provenance.pins_of(proof), statements, tuple(notes))
 
 
-def _files(container: Container, folder: str) -> dict[str, bytes]:
-    """Return every file below a directory of the container, by its relative name; none if it is missing."""
+def _proof(container: Container) -> dict[str, bytes]:
+    """Return every file of the proof by its relative name; none if there is no proof."""
     from docker.errors import NotFound  # noqa: PLC0415 - an extra
 
     try:
-        stream, _ = container.get_archive(folder)
+        stream, _ = container.get_archive(PROOF)
     except NotFound:
         return {}
     packed, files = io.BytesIO(), {}
     for piece in stream:
         packed.write(piece)
         if packed.tell() > _LARGEST:
-            raise ImageError(
-                f"{folder} of the image has more than {_LARGEST >> 20} MB", help="no proof has; do not use it"
-            )
+            raise ImageError(f"{PROOF} has more than {_LARGEST >> 20} MB", help="no proof has; do not use the image")
     packed.seek(0)
     with tarfile.open(fileobj=packed) as tar:
         for member in tar:
             content: Any = tar.extractfile(member) if member.isfile() else None
             if content:
-                files[member.name.partition("/")[2] or member.name] = content.read()
+                files[member.name.partition("/")[2]] = content.read()
     return files
-
-
-def _trees(container: Container, expected: Mapping[str, str]) -> tuple[list[Statement], list[str]]:
-    """Compare the patched files themselves with the receipts, where the image still has the trees."""
-    statements, notes = [], []
-    for target in sorted({path.partition("/")[0] for path in expected}):
-        names = [path for path in expected if path.startswith(f"{target}/")]
-        contents = {path: b"".join(_files(container, f"{SOURCES}/{path}").values()) for path in names}
-        if not any(contents.values()):
-            notes.append(f"no {SOURCES}/{target}: the patched files of {target} are not in this image")
-            continue
-        wrong = [path for path in names if hashlib.sha256(contents[path]).hexdigest() != expected[path]]
-        detail = f"not as the receipt states: {', '.join(wrong)}" if wrong else f"{len(names)} files as it states"
-        statements.append(Statement(f"files of {target}", verdict_on(not wrong), detail))
-    return statements, notes

@@ -170,17 +170,6 @@ def _labels(
     return statements
 
 
-def files_of(receipts: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the SHA-256 of each patched file, by its path below ``/src``: ``cutlass/include/…``."""
-    documents = [_document(data, name) for name, data in receipts.items()]
-    with _as_we_write_them():
-        return {
-            f"{document['target']}/{path}": str(file["written_sha256"])
-            for document in documents
-            for path, file in document["files"].items()
-        }
-
-
 @contextmanager
 def _as_we_write_them() -> Iterator[None]:
     """Raise ImageError if a document does not have the keys that fp4patch writes."""

@@ -172,7 +172,7 @@ def edited(content: bytes, change: Callable[[dict[str, object]], object]) -> byt
 def test_a_pass_names_the_inputs_that_did_not_run(form: str, limit: str) -> None:
     row = gpu_file.Run("cutlass 4.2.1", "cutlass/encode", "sm_90", "", form)
     device = gpu_file.Device("a GPU", "sm_90", 1, 1, "580", "13.0", "x86_64")
-    info = gpu_file.KitInfo("0.1.0", "next3", "13.0", "13.0", (), {})
+    info = gpu_file.KitInfo("0.1.0", "next3", "13.0", "13.0", {}, {})
     found = gpu_file.Checked("a.json", info, device, (row,), {}, ())
     assert f"is right for all inputs{limit.removeprefix('all inputs')}" in "\n".join(gpu_file.lines(found))
 
@@ -231,7 +231,7 @@ def test_a_file_without_all_conversions_and_of_other_patches_says_so(kit: Path, 
 
     def fewer(document: dict[str, object]) -> None:
         document["runs"].pop()  # type: ignore[attr-defined]
-        document["kit"]["trees"][0]["patches"] = ["cutlass/e2m1-encode 99", "cutlass/gone 1"]  # type: ignore[index]
+        document["kit"]["trees"]["cutlass 4.2.1"] = ["cutlass/e2m1-encode 99", "cutlass/gone 1"]  # type: ignore[index]
 
     result.write_bytes(edited(result.read_bytes(), fewer))
     said = fp4patch("evidence", "--check", result)

@@ -30,21 +30,6 @@ class _PartOfFile(Document):
 
 
 @dataclass(frozen=True)
-class KitTree(_PartOfFile):
-    """A tree whose kernels are in a program."""
-
-    target: str
-    version: str
-    patches: tuple[str, ...]
-    """Applied patches: ``cutlass/e2m1-encode 3``."""
-
-    @property
-    def name(self) -> str:
-        """Target and version: ``cutlass 4.2.1``."""
-        return f"{self.target} {self.version}".strip()
-
-
-@dataclass(frozen=True)
 class KitInfo(_PartOfFile):
     """Origin of the machine code in a program: versions of fp4patch and of the compilers, and the trees."""
 
@@ -52,14 +37,15 @@ class KitInfo(_PartOfFile):
     variant: str
     nvcc: str
     ptxas: str
-    trees: tuple[KitTree, ...]
+    trees: dict[str, tuple[str, ...]]
+    """Patches of each tree, ``cutlass/e2m1-encode 3``, by its target and version, ``cutlass 4.2.1``."""
     conversions: dict[str, int]
     """Number of conversions for each target."""
 
     @property
     def title(self) -> str:
         """Variant and trees: ``next3 on cutlass 4.2.1 and vllm 0.33.0``."""
-        return f"{self.variant} on {listed([tree.name for tree in self.trees])}"
+        return f"{self.variant} on {listed(self.trees)}"
 
 
 @dataclass(frozen=True)
@@ -179,7 +165,7 @@ def check(file: Path) -> Checked:
     wanted = {arch: count for arch, count in kit.conversions.items() if Arch.parse(arch).runs_on(gpu)}
     missing = {arch: count - done[arch] for arch, count in wanted.items() if count > done[arch]}
     ours = {f"{patch.id} {patch.version}" for patch in catalog.patches.values()}
-    outdated = tuple(patch for tree in kit.trees for patch in tree.patches if patch not in ours)
+    outdated = tuple(patch for patches in kit.trees.values() for patch in patches if patch not in ours)
     return Checked(str(file), kit, content.device, content.runs, missing, outdated)
 
 

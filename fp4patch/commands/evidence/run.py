@@ -11,7 +11,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands import verify_page as page
 from fp4patch.commands.evidence import kit
 from fp4patch.commands.evidence.forms import MOST, Form
-from fp4patch.commands.evidence.gpu_file import KitInfo, KitTree
+from fp4patch.commands.evidence.gpu_file import KitInfo
 from fp4patch.commands.evidence.kit import Kernel
 from fp4patch.commands.templates import render
 from fp4patch.console import as_json, waiting, write
@@ -56,15 +56,15 @@ def evidence(trees: Sequence[Path], folder: Path, variant: str, archs: str, on_p
                 problems=report.problems,
                 help=f"fp4patch verify --variant {variant} {report.tree}",
             )
-    known = tuple(KitTree(report.target, report.version, report.patches) for report in reports)
-    if twice := [name for name, times in Counter(tree.name for tree in known).items() if times > 1]:
-        raise UsageError(f"there are two trees of {twice[0]}", help="name each release once")
+    patches = {_name(report): report.patches for report in reports}
+    if len(patches) < len(reports):
+        raise UsageError(f"there are two trees of one release: {', '.join(patches)}", help="name each release once")
     kernels, not_run = _kernels(reports)
     if not kernels:
         raise Refused("no kernel of these trees converts values and does nothing else", help="name a tree with kernels")
     tools = reports[0].toolchain
     counts = dict(Counter(str(kernel.arch) for kernel in kernels))
-    info = KitInfo(__version__, variant, tools.nvcc, tools.ptxas, known, counts)
+    info = KitInfo(__version__, variant, tools.nvcc, tools.ptxas, patches, counts)
     write(folder / "verify.json", as_json(whole(reports)) + "\n")
     write(folder / "report.html", page.page(reports))
     no_program = kit.build(folder, kernels, info, find_toolchain())
@@ -78,13 +78,17 @@ def evidence(trees: Sequence[Path], folder: Path, variant: str, archs: str, on_p
     return done
 
 
+def _name(report: VerifyReport) -> str:
+    return f"{report.target} {report.version}".strip()
+
+
 def _kernels(reports: Sequence[VerifyReport]) -> tuple[list[Kernel], tuple[str, ...]]:
     """Return the kernels for the program, and the names of the probes without one."""
     catalog = load()
     kernels, not_run = [], dict[str, None]()
     for report in reports:
         variant = catalog.variant(report.variant)
-        tree = f"{report.target} {report.version}".strip()
+        tree = _name(report)
         probes = {probe.id: probe for probe, _ in catalog.probes_of(variant, report.target)}
         not_run |= {f"{tree}, {aside.probe}": None for aside in report.set_aside}
         for result in report.results:
