@@ -23,9 +23,6 @@ const record = (path) => link(DATA.repository + path, path);
 const choice = (name, title, options, value, wide) =>
   h("label", { class: wide ? "wide" : null }, title,
     h("select", { name, onchange: change }, options.map(([of, text]) => h("option", { value: of, selected: of === value }, text))));
-const ticks = (name, title, options, ticked) =>
-  h("fieldset", {}, h("legend", {}, title), options.map(([of, text]) =>
-    h("label", {}, h("input", { type: "checkbox", name, value: of, checked: ticked.includes(of), onchange: change }), text)));
 const search = (name, title, value) => h("label", {}, title, h("input", { type: "search", name, value, oninput: change, autocomplete: "off" }));
 
 // A value of the address that the records do not have is named: the answer is about another one.
@@ -50,9 +47,7 @@ const address = (view, values) => `#${view}?${new URLSearchParams(Object.entries
 
 function change(event) {
   const [view, values] = parsed(), input = event.target;
-  if (input.type === "checkbox") {
-    values[input.name] = [...MAIN.querySelectorAll(`input[name=${input.name}]:checked`)].map((one) => one.value).join(",") || "none";
-  } else values[input.name] = input.value;
+  values[input.name] = input.value;
   if (input.name === "project") for (const key of ["release", "list", "state"]) delete values[key];
   history.replaceState(null, "", address(view, values));
   show(input);
@@ -61,16 +56,16 @@ function change(event) {
 function show(from) {
   unknown = [];
   const [view, values] = parsed(), at = from && from.selectionStart;
-  for (const one of document.querySelectorAll("nav a")) {
-    if (one.dataset.view === view) one.setAttribute("aria-current", "page");
-    else one.removeAttribute("aria-current");
+  for (const item of document.querySelectorAll("nav a")) {
+    if (item.dataset.view === view) item.setAttribute("aria-current", "page");
+    else item.removeAttribute("aria-current");
   }
   MAIN.replaceChildren(...VIEWS[view](values).filter(Boolean));
   if (unknown.length) MAIN.firstChild.after(notice());
   document.title = `${MAIN.firstChild.textContent} · fp4patch explorer`;
   if (!from) return;
-  document.getElementById("status").textContent = [...MAIN.querySelectorAll(":scope > .status, #result > .card:not(.finding) h2, #result.unanswered p")].map((one) => one.textContent).join(". ");
-  const again = MAIN.querySelector(`[name=${from.name}]${from.type === "checkbox" ? `[value="${from.value}"]` : ""}`);
+  document.getElementById("status").textContent = [...MAIN.querySelectorAll(":scope > .status, #result > .card:not(.finding) h2")].map((part) => part.textContent).join(". ");
+  const again = MAIN.querySelector(`[name=${from.name}]`);
   again.focus();
   if (from.type === "search") again.setSelectionRange(at, at);
 }
@@ -78,58 +73,63 @@ function show(from) {
 // --- your build -----------------------------------------------------------------------------------------------------
 
 // The number of an answer, as doctor's JSON has it for this question.
-const told = (number, cuda) => JSON.parse(DATA.answers[number].replaceAll("{cuda}", cuda));
+const read = (number, cuda) => JSON.parse(DATA.answers[number].replaceAll("{cuda}", cuda));
 const quoted = (text) => (/[;\s]/.test(text) ? `"${text}"` : text);
 
 const QUESTION = "What happens on my GPU, and what do I do?";
 
 function answer(values) {
-  const projects = [...new Set(DATA.releases.map((one) => one.target))];
+  const projects = [...new Set(DATA.releases.map((release) => release.target))];
   const project = within(values.project, projects, "project") || within("vllm", projects) || projects[0];
-  const of = DATA.releases.filter((one) => one.target === project).reverse(), target = DATA.targets[project];
-  const version = within(values.release, of.map((one) => one.version), "release"), release = of.find((one) => one.version === version) || of[0];
+  const releases = DATA.releases.filter((release) => release.target === project).reverse(), target = DATA.targets[project];
+  const versions = releases.map((release) => release.version), version = within(values.release, versions, "release") || versions[0];
+  const release = releases[versions.indexOf(version)];
   const state = within(values.state, Object.keys(release.states), "source after") || "";
   const cuda = within(values.cuda, DATA.cudas, "CUDA") || within("13.0", DATA.cudas) || DATA.cudas.at(-1);
   const lists = release.states[state][cuda], list = within(values.list, Object.keys(lists), target.setting || "arch list") || "";
   const gpu = within(values.gpu, Object.keys(DATA.gpus), "GPU") || Object.keys(DATA.gpus)[0];
-  const found = told(lists[list][gpu], cuda);
+  const reply = read(lists[list][gpu], cuda);
   const asWritten = (of) => of.replaceAll(";", target.separator || ";");
   const states = Object.keys(release.states).map((of) => [of, of ? `after apply --variant ${of}` : "as released"]);
   const form = h("form", { class: "ask", "aria-label": "Your build", onsubmit: (event) => event.preventDefault() },
     choice("gpu", "GPU", Object.entries(DATA.gpus).map(([of, name]) => [of, `${name} · ${of.replace(",", ", ")}`]), gpu, true),
     choice("project", "Project", projects.map((of) => [of, DATA.targets[of].title]), project),
-    choice("release", "Release", of.map((one) => [one.version, one.version]), release.version),
+    choice("release", "Release", versions.map((of) => [of, of]), version),
     choice("cuda", "CUDA", DATA.cudas.map((of) => [of, of]), cuda),
     target.setting ? choice("list", target.setting, Object.keys(lists).map((of) => [of, of ? asWritten(of) : "not decided"]), list) : null,
     choice("state", "Source", states, state));
-  const title = `${target.title} ${release.version}, CUDA ${cuda}${list ? `, ${target.setting}=${quoted(asWritten(list))}` : ""}, ${states.find(([of]) => of === state)[1]}`;
+  const title = `${target.title} ${version}, CUDA ${cuda}${list ? `, ${target.setting}=${quoted(asWritten(list))}` : ""}, ${states.find(([of]) => of === state)[1]}`;
   return [h("h1", {}, QUESTION), form,
     h("section", { id: "result", "aria-label": "Answer" },
       h("p", { class: "soft" }, title),
-      found.gpus.length ? found.gpus.map((one) => outlook(one))
+      reply.gpus.length ? reply.gpus.map((gpu) => outlook(gpu))
         : h("div", { class: "card" }, h("p", {}, `Doctor has no verdict for each GPU on ${target.title}: its recommendation applies to all of them.`)),
-      found.findings.map((one) => h("div", { class: `card ${one.level} finding` }, h("h2", {}, one.subject, h("span", { class: `verdict ${one.level}` }, LEVELS[one.level] || one.level)), h("p", {}, one.found), one.remedy ? h("p", { class: "todo" }, one.remedy) : null, one.link ? h("p", {}, link(one.link, one.link)) : null)),
-      advice(found, release, state, { project, cuda, list, gpu, target, asWritten }),
-      compiled(found, gpu, target, cuda),
-      evidence(found, release, state, project))];
+      reply.findings.map(finding),
+      advice(reply, release, state, { project, cuda, list, gpu, target, asWritten }),
+      compiled(reply, gpu, target, cuda),
+      evidence(reply, release, state, project))];
 }
 
-const outlook = (one, heading = "h2") => h("div", { class: `card ${one.level} outlook`, "data-gpu": one.gpu },
-  h(heading, {}, one.gpu, " ", h("span", { class: `verdict ${one.level}` }, `${WORKS[one.level]}`), " ", h("span", { class: "word soft" }, one.verdict)),
-  h("p", { class: "because" }, one.because), one.todo ? h("p", { class: "todo" }, one.todo) : null);
+const finding = ({ level, subject, found, remedy, link: source }) => h("div", { class: `card ${level} finding` },
+  h("h2", {}, subject, h("span", { class: `verdict ${level}` }, LEVELS[level] || level)), h("p", {}, found),
+  remedy ? h("p", { class: "todo" }, remedy) : null, source ? h("p", {}, link(source, source)) : null);
 
-function advice(found, release, state, { project, cuda, list, gpu, target, asWritten }) {
-  const tree = `./${project}`, { variant, because, next } = found.recommended;
+const outlook = ({ gpu, level, verdict, because, todo }, heading = "h2") => h("div", { class: `card ${level} outlook`, "data-gpu": gpu },
+  h(heading, {}, gpu, " ", h("span", { class: `verdict ${level}` }, WORKS[level]), " ", h("span", { class: "word soft" }, verdict)),
+  h("p", { class: "because" }, because), todo ? h("p", { class: "todo" }, todo) : null);
+
+function advice(reply, release, state, { project, cuda, list, gpu, target, asWritten }) {
+  const tree = `./${project}`, { variant, because, next } = reply.recommended;
   const asked = `fp4patch doctor --for ${gpu} --cuda ${cuda}${list ? ` --arch-list ${quoted(list)}` : ""} ${tree}`;
   const commands = [`fp4patch fetch ${project}==${release.version} ${tree}`,
     ...(state ? [`fp4patch apply --variant ${state} ${tree}`] : []), ...(next ? [next] : []),
     ...(next.includes(" apply ") ? [next.replace(" apply ", " verify ")] : []), asked];
-  const after = variant && !state && release.states[variant] && told(release.states[variant][cuda][list][gpu], cuda);
+  const after = variant && !state && release.states[variant] && read(release.states[variant][cuda][list][gpu], cuda);
   const without = variant === null ? "doctor has no advice" : state ? `${state} is applied` : "none is needed";
   return h("section", { id: "advice", "aria-label": "What to do" }, h("h2", {}, "What to do"),
     h("p", {}, "Variant: ", h("strong", { class: "variant" }, variant || without), variant && DATA.variants[variant] ? ` (${DATA.variants[variant]})` : ""),
     because ? h("p", { class: "because soft" }, because) : null,
-    after ? h("div", { class: "after" }, h("h3", {}, list ? `After it, with the same list, ${asWritten(list)}` : "After it"), after.gpus.map((one) => outlook(one, "h4"))) : null,
+    after ? h("div", { class: "after" }, h("h3", {}, list ? `After it, with the same list, ${asWritten(list)}` : "After it"), after.gpus.map((gpu) => outlook(gpu, "h4"))) : null,
     h("h3", {}, "Commands"), block([...new Set(commands)]),
     target.later ? h("p", { class: "soft" }, `${target.title} compiles when a kernel is first used: set the variable where it runs.`) : null);
 }
@@ -147,16 +147,17 @@ async function copy(event) {
   }
 }
 
-function compiled(found, gpu, target, cuda) {
-  if (!found.builds.length) return null;
+function compiled(reply, gpu, target, cuda) {
+  if (!reply.builds.length) return null;
   const tint = (text) => (text === "native" ? "green" : text === "no FP4" || text === "in part" || text === "PTX" ? "yellow" : "red");
-  const made = (row, of) => {
-    const there = row.on[of] || { stops: row.stops, modules: { "": row.kernels } };
-    if (there.stops) return `stops: ${there.stops}`;
-    return Object.entries(there.modules).map(([name, archs]) => `${name} ${archs.join(", ") || "none for SM12x"}`.trim()).join("; ");
+  const made = (build, of) => {
+    const { stops, modules } = build.on[of] || { stops: build.stops, modules: { "": build.kernels } };
+    if (stops) return `stops: ${stops}`;
+    return Object.entries(modules).map(([name, archs]) => `${name} ${archs.join(", ") || "none for SM12x"}`.trim()).join("; ");
   };
-  const row = (one, of) => h("tr", {}, h("th", { scope: "row" }, one.asked || "unset"), h("td", {}, of), h("td", {}, h("span", { class: tint(one.reaches[of]) }, one.reaches[of] || "")),
-    h("td", { class: "wrap mono" }, one.error ? `not evaluated: ${one.error}` : made(one, of)));
+  const row = (build, of) => h("tr", {}, h("th", { scope: "row" }, build.asked || "unset"), h("td", {}, of),
+    h("td", {}, h("span", { class: tint(build.reaches[of]) }, build.reaches[of] || "")),
+    h("td", { class: "wrap mono" }, build.error ? `not evaluated: ${build.error}` : made(build, of)));
   const means = target.kernels === "kernels"
     ? "These kernels need no FP4 instruction. native: the GPU loads code; PTX: it loads none, and its driver compiles PTX when a kernel is first used."
     : "native: the GPU loads code whose target has the FP4 instructions; no FP4: it loads code without them.";
@@ -164,12 +165,12 @@ function compiled(found, gpu, target, cuda) {
     h("p", { class: "soft" }, `By the release's own build code, run by doctor for CUDA ${cuda}. ${means}`),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Architectures of each list" },
       h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "GPU", "support", target.kernels + " compiled for"].map((of) => h("th", { scope: "col" }, of)))),
-        h("tbody", {}, found.builds.flatMap((one) => gpu.split(",").map((of) => row(one, of)))))));
+        h("tbody", {}, reply.builds.flatMap((build) => gpu.split(",").map((of) => row(build, of)))))));
 }
 
-function evidence(found, release, state, project) {
-  const row = DATA.matrix.find((one) => one.target === project && one.version === release.version);
-  const variant = state || found.recommended.variant, items = [];
+function evidence(reply, release, state, project) {
+  const row = DATA.matrix.find((tried) => tried.target === project && tried.version === release.version);
+  const variant = state || reply.recommended.variant, items = [];
   if (row) for (const id of Object.keys(row.states)) {
     const patch = DATA.patches[id];
     if (patch && patch.variants.includes(variant)) items.push(h("li", {}, h("strong", {}, id), `, ${patch.title}: on this release, ${STATES[row.states[id]] || row.states[id]}. `, link(patch.link, "Reason")));
@@ -185,48 +186,41 @@ function evidence(found, release, state, project) {
 // --- instructions × targets -----------------------------------------------------------------------------------------
 
 function instructions(values) {
-  const newest = DATA.instructions.toolkits.at(-1), toolkit = within(values.toolkit, DATA.instructions.toolkits, "compiler of CUDA") || newest;
-  const titles = DATA.instructions.groups.map((group) => group.title), group = within(values.group, titles, "group") || "";
-  const text = values.find || "", wanted = text.toLowerCase();
-  const families = [["120", "SM12x"], ["100", "SM10x, SM11x"], ["090", "SM90"]];
-  const ticked = values.families === undefined ? families.map(([of]) => of) : values.families.split(",");
-  const family = (target) => (/^sm_12/.test(target) ? "120" : /^sm_1[01]/.test(target) ? "100" : "090");
-  const groups = DATA.instructions.groups.filter((one) => !group || one.title === group);
-  const features = groups.flatMap((one) => one.features).filter((one) => `${one.instruction} ${one.title} ${one.note}`.toLowerCase().includes(wanted));
-  const targets = [...new Set(DATA.instructions.groups.flatMap((one) => one.features.flatMap((of) => Object.keys(of.cells))))]
-    .filter((target) => ticked.includes(family(target)) && DATA.instructions.groups.some((one) => one.features.some((of) => (of.cells[target] || {})[toolkit])))
-    .sort((a, b) => family(a).localeCompare(family(b)) * -1 || parseInt(a.slice(3)) - parseInt(b.slice(3)) || (a < b ? -1 : 1));
-  const every = DATA.instructions.groups.flatMap((one) => one.features);
-  const asked = within(values.i, every.map((one) => one.instruction), "instruction");
-  const chosen = every.find((one) => one.instruction === asked);
-  const cell = (feature, target) => (feature.cells[target] || {})[toolkit];
+  const { toolkits, groups } = DATA.instructions, toolkit = within(values.toolkit, toolkits, "compiler of CUDA") || toolkits.at(-1);
+  const every = groups.flatMap((group) => group.features), text = values.find || "", wanted = text.toLowerCase();
+  const features = every.filter((feature) => `${feature.instruction} ${feature.title} ${feature.note}`.toLowerCase().includes(wanted));
+  const family = (target) => (/^sm_12/.test(target) ? 0 : /^sm_1[01]/.test(target) ? 1 : 2); // SM12x comes first
+  const targets = [...new Set(every.flatMap((feature) => Object.keys(feature.cells)))]
+    .filter((target) => every.some((feature) => (feature.cells[target] || {})[toolkit]))
+    .sort((a, b) => family(a) - family(b) || parseInt(a.slice(3)) - parseInt(b.slice(3)) || (a < b ? -1 : 1));
+  const asked = within(values.i, every.map((feature) => feature.instruction), "instruction");
+  const chosen = every.find((feature) => feature.instruction === asked);
+  const cell = (feature, target) => {
+    const [outcome, code] = (feature.cells[target] || {})[toolkit] || ["", ""], [mark, words] = OUTCOMES[outcome] || ["", ""];
+    return h("td", { class: "cell", title: code ? `${target}: ${code}` : null }, h("span", { class: `mark ${outcome}`, "aria-hidden": "true" }, mark), h("span", { class: "hidden" }, words));
+  };
   return [h("h1", {}, "FP4 instructions by target and compiler"),
     h("form", { class: "ask", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
-      choice("toolkit", "ptxas of CUDA", DATA.instructions.toolkits.map((of) => [of, of]), toolkit),
-      choice("group", "Group", [["", "all"], ...titles.map((of) => [of, of])], group),
-      search("find", "Instruction or title contains", text),
-      ticks("families", "Targets", families, ticked)),
+      choice("toolkit", "ptxas of CUDA", toolkits.map((of) => [of, of]), toolkit),
+      search("find", "Instruction or title contains", text)),
     h("p", { class: "soft status" }, `${features.length} instructions. `, Object.values(OUTCOMES).filter(([, words], at) => at !== 2).map(([mark, words]) => `${mark} ${words}`).join("; "), ". Choose an instruction for its machine code by every compiler."),
     chosen ? detail(chosen, targets) : null,
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Instructions and targets" },
       h("table", { class: "sum", id: "outcomes" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "instruction"), targets.map((of) => h("th", { scope: "col", class: "cell" }, of.slice(3))))),
-        h("tbody", {}, features.length && targets.length ? null : none(targets.length + 1, NOTHING), features.map((one) => h("tr", { class: one === chosen ? "chosen" : null },
-          h("th", { scope: "row", class: "wrap" }, h("a", { href: address("instructions", { ...values, i: one.instruction }), title: one.instruction }, one.title)),
-          targets.map((of) => {
-            const found = cell(one, of), [mark, words] = found ? OUTCOMES[found[0]] : ["", ""];
-            return h("td", { class: "cell", title: found && found[1] ? `${of}: ${found[1]}` : null }, found ? [h("span", { class: `mark ${found[0]}`, "aria-hidden": "true" }, mark), h("span", { class: "hidden" }, words)] : "");
-          }))))))];
+        h("tbody", {}, features.length ? null : none(targets.length + 1, NOTHING), features.map((feature) => h("tr", { class: feature === chosen ? "chosen" : null },
+          h("th", { scope: "row", class: "wrap" }, h("a", { href: address("instructions", { ...values, i: feature.instruction }), title: feature.instruction }, feature.title)),
+          targets.map((target) => cell(feature, target)))))))];
 }
 
 function detail(chosen, targets) {
   const rows = targets.map((target) => {
     const runs = [];
     for (const toolkit of DATA.instructions.toolkits) {
-      const found = (chosen.cells[target] || {})[toolkit], last = runs.at(-1);
-      if (!found) continue;
-      if (last && last[0][0] === found[0] && last[0][1] === found[1]) last[2] = toolkit;
-      else runs.push([found, toolkit, toolkit]);
+      const cell = (chosen.cells[target] || {})[toolkit], last = runs.at(-1);
+      if (!cell) continue;
+      if (last && last[0].join() === cell.join()) last[2] = toolkit;
+      else runs.push([cell, toolkit, toolkit]);
     }
     return h("tr", {}, h("th", { scope: "row" }, target), h("td", { class: "wrap" }, runs.map(([[outcome, text], from, to]) =>
       h("div", {}, h("span", { class: outcome }, `${OUTCOMES[outcome][0]} ${OUTCOMES[outcome][1]}`), text ? [" ", h("code", {}, text)] : "", h("span", { class: "soft" }, ` CUDA ${from === to ? from : `${from} to ${to}`}`)))));
@@ -239,9 +233,9 @@ function detail(chosen, targets) {
 addEventListener("hashchange", () => {
   if (!DATA) return;
   show();
-  const there = document.getElementById("detail") || MAIN;
-  there.scrollIntoView();
-  there.focus({ preventScroll: true });
+  const opened = document.getElementById("detail") || MAIN;
+  opened.scrollIntoView();
+  opened.focus({ preventScroll: true });
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // "#main" would be an address of a view
