@@ -115,33 +115,33 @@ def check(engine: Engine, request: BuildRequest) -> list[Problem]:
 
 def notes(engine: Engine, request: BuildRequest) -> list[str]:
     """Return what the user should know before hours of building: another machine's code, little room, the time."""
-    found = []
+    lines = []
     platforms = request.buildx.platforms or engine.platforms[:1]
     only_gb10 = {(gpu.major, gpu.minor) for gpu in request.archs.gpus} == {(12, 1)}
     if only_gb10 and platforms and not any(_same_machine(name, "linux/arm64") for name in platforms):
-        found.append(
+        lines.append(
             f"GB10 machines are arm64, and this builds for {', '.join(platforms)}: "
             "build there, or with `-- --platform linux/arm64` and a builder that has an arm64 node"
         )
     if engine.disk is not None and engine.disk < request.target.disk * GIB:
-        found.append(
+        lines.append(
             f"stage {request.target} takes up to {request.target.disk} GiB, and {engine.disk / GIB:.0f} are free: "
             "`docker system df` shows what takes room, `docker builder prune` frees the cache"
         )
     if not request.target.compiles_vllm:
-        return found
+        return lines
     if engine.memory is not None and engine.memory < JOB_MEMORY * GIB:
-        found.append(
+        lines.append(
             f"one compilation of vLLM's largest files takes {JOB_MEMORY} GiB of memory, and the engine has "
             f"{engine.memory / GIB:.1f}: build on a larger machine (`-- --builder NAME`)"
         )
     if engine.memory and engine.cores:
         jobs = max(1, min(engine.cores, engine.memory // (4 * GIB)))
         minutes = max(CORE_MINUTES / jobs, LONGEST_STEP) + OTHER_MINUTES
-        found.append(f"about {minutes:.0f} minutes with {jobs} compilations at a time and no compiler cache")
-    return found
+        lines.append(f"about {minutes:.0f} minutes with {jobs} compilations at a time and no compiler cache")
+    return lines
 
 
-def _same_machine(one: str, other: str) -> bool:
+def _same_machine(platform: str, other: str) -> bool:
     """Return whether two platforms have the same architecture: ``linux/amd64/v3`` code runs on ``linux/amd64``."""
-    return one.split("/")[:2] == other.split("/")[:2]
+    return platform.split("/")[:2] == other.split("/")[:2]

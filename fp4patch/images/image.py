@@ -193,4 +193,4 @@ class ProofReport(Document):
     @shown()
     def verdict(self) -> OnTree:
         """NOTHING if nothing was checked; PASS if no check failed."""
-        return overall(one.verdict for one in self.statements) if self.statements else Verdict.NOTHING
+        return overall(statement.verdict for statement in self.statements) if self.statements else Verdict.NOTHING

@@ -94,12 +94,12 @@ def _verify(
     failed += [p["expected"] for tree in trees for p in tree["problems"]]
     failed += dict.fromkeys(name for tree in trees for name in _failed(tree))
     passed = bool(trees) and all(tree["results"] for tree in trees) and not failed
-    said = f"{len(results)} results, {len(checks)} checks, " + (
+    counts = f"{len(results)} results, {len(checks)} checks, " + (
         f"failed: {', '.join(failed)}" if failed else "none failed"
     )
     if (document["verdict"] == "pass") is not passed:
-        said += f"; the document itself has {document['verdict']}"
-    found = [Statement("verify", verdict_on(passed and document["verdict"] == "pass"), said)]
+        counts += f"; the document itself has {document['verdict']}"
+    statements = [Statement("verify", verdict_on(passed and document["verdict"] == "pass"), counts)]
     by_target = {tree["target"]: tree for tree in trees}
     for receipt in receipts.values():
         tree = by_target.get(receipt["target"])
@@ -110,16 +110,18 @@ def _verify(
             [patch for patch in receipt["patches"] if patch in changed],  # verify names those that changed something
         )
         detail = "verified as patched" if same else "what was verified is not what the receipt states"
-        found.append(Statement(f"receipt of {receipt['target']}", verdict_on(same), detail))
+        statements.append(Statement(f"receipt of {receipt['target']}", verdict_on(same), detail))
     for target in (name for name, tree in by_target.items() if tree["patches"]):
         if target not in {receipt["target"] for receipt in receipts.values()}:
-            found.append(Statement(f"receipt of {target}", Verdict.FAIL, "there is none, and its tree was verified"))
+            statements.append(
+                Statement(f"receipt of {target}", Verdict.FAIL, "there is none, and its tree was verified")
+            )
     judged = set(pins.get("judged", ()))
     of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
     looked = set[str].intersection(*of_each) if of_each else set()
     detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged)) or 'not known'}"
-    found.append(Statement("architectures", verdict_on(judged and judged <= looked), detail))
-    return found
+    statements.append(Statement("architectures", verdict_on(judged and judged <= looked), detail))
+    return statements
 
 
 def _failed(part: Any, name: str = "") -> Iterator[str]:

@@ -36,10 +36,10 @@ class Form:
     @classmethod
     def parse(cls, name: str) -> Form:
         """Return the form of that name; raise ValueError for any other text."""
-        found = re.fullmatch(r"(\w+) to (\w+), (\d+) values?(, stochastic)?", name)
-        if not found or not {found[1], found[2]} <= set(FORMATS_IN_ORDER):
+        parts = re.fullmatch(r"(\w+) to (\w+), (\d+) values?(, stochastic)?", name)
+        if not parts or not {parts[1], parts[2]} <= set(FORMATS_IN_ORDER):
             raise ValueError(f"{name!r} is not the name of a form")
-        return cls(found[1], found[2], int(found[3]), bool(found[4]))  # type: ignore[arg-type]  # checked above
+        return cls(parts[1], parts[2], int(parts[3]), bool(parts[4]))  # type: ignore[arg-type]  # checked above
 
     @property
     def name(self) -> str:

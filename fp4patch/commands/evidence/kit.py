@@ -70,7 +70,8 @@ def build(folder: Path, kernels: Sequence[Kernel], info: KitInfo, toolchain: Too
 
 def _checkers(kernels: Sequence[Kernel]) -> list[Arch]:
     """Return a target without a suffix for each generation: it runs on all its GPUs that the kernels are for."""
-    return sorted({min(one.arch.gpu for one in kernels if one.arch.major == kernel.arch.major) for kernel in kernels})
+    majors = {kernel.arch.major for kernel in kernels}
+    return sorted({min(kernel.arch.gpu for kernel in kernels if kernel.arch.major == major) for major in majors})
 
 
 def _checker(source: Path, arch: Arch, toolchain: Toolchain) -> bytes:
@@ -88,17 +89,17 @@ def _checker(source: Path, arch: Arch, toolchain: Toolchain) -> bytes:
 def _tables(kernels: Sequence[Kernel], checkers: dict[Arch, bytes], info: KitInfo) -> tuple[bytes, str]:
     """Return the machine code as one file, and ``kit.h``."""
     cubins: dict[tuple[Arch, bytes], int] = {}
-    for one in sorted(kernels, key=lambda one: (one.arch.major, one.arch.suffix != "a", one.arch)):
-        cubins.setdefault((one.arch, one.cubin), len(cubins))
+    for kernel in sorted(kernels, key=lambda kernel: (kernel.arch.major, kernel.arch.suffix != "a", kernel.arch)):
+        cubins.setdefault((kernel.arch, kernel.cubin), len(cubins))
     code = bytearray()
     lines = ["// Made by fp4patch evidence.", "static const struct cubin cubins[] = {"]
     lines += [_entry(arch, content, code) for arch, content in cubins]
     lines += ["};", "static const struct cubin checkers[] = {"]
     lines += [_entry(arch, content, code) for arch, content in checkers.items()]
     lines += ["};", "static const struct subject subjects[] = {"]
-    ordered = sorted(kernels, key=lambda one: (cubins[one.arch, one.cubin], one.tree, one.probe))
-    lines += [_subject(one, cubins[one.arch, one.cubin]) for one in ordered]
-    archs = listed(list(dict.fromkeys(str(one.arch) for one in ordered)))
+    ordered = sorted(kernels, key=lambda kernel: (cubins[kernel.arch, kernel.cubin], kernel.tree, kernel.probe))
+    lines += [_subject(kernel, cubins[kernel.arch, kernel.cubin]) for kernel in ordered]
+    archs = listed(list(dict.fromkeys(str(kernel.arch) for kernel in ordered)))
     title = f"fp4patch {info.fp4patch}: {info.title}"
     lines += ["};", f"#define KIT_TITLE {json.dumps(title)}", f"#define KIT_ARCHS {json.dumps(archs)}"]
     lines += [f"#define KIT_JSON {json.dumps(json.dumps(asdict(info)))}", ""]
@@ -113,17 +114,17 @@ def _entry(arch: Arch, content: bytes, code: bytearray) -> str:
     return f'  {{"{arch}", {arch.major}, {arch.minor}, {suffix}, {at}, "{digest}"}},'
 
 
-def _subject(one: Kernel, cubin: int) -> str:
-    kernel = kernel_of(one.probe, functions(one.cubin))
-    exact = int(one.promise is Promise.EXACT)
-    names = ", ".join(json.dumps(text) for text in (one.tree, one.probe, kernel, one.form.name))
-    expected = digests().get(one.form.name)
+def _subject(kernel: Kernel, cubin: int) -> str:
+    symbol = kernel_of(kernel.probe, functions(kernel.cubin))
+    exact = int(kernel.promise is Promise.EXACT)
+    names = ", ".join(json.dumps(text) for text in (kernel.tree, kernel.probe, symbol, kernel.form.name))
+    expected = digests().get(kernel.form.name)
     if expected is None:
         raise ProofError(
-            f"there is no expected digest of {one.form.name}, the form of {one.probe}",
+            f"there is no expected digest of {kernel.form.name}, the form of {kernel.probe}",
             help="python -m tools.regenerate digests",
         )
-    return f"  {{{names}, {cubin}, {exact}, {one.form.initializer}, {expected:#x}ull}},"
+    return f"  {{{names}, {cubin}, {exact}, {kernel.form.initializer}, {expected:#x}ull}},"
 
 
 def _program(folder: Path, machine: str, toolchain: Toolchain) -> str:
