@@ -100,8 +100,6 @@ Glob = Annotated[TreePath, must(_has_whole_stars, "`**` as the whole name of a d
 Globs = Annotated[tuple[Glob, ...], some("a glob")]
 Sha256 = Annotated[str, must(re.compile("[0-9a-f]{64}").fullmatch, "a SHA-256, 64 hex digits in lower case")]
 Commit = Annotated[str, must(re.compile("[0-9a-f]{40}").fullmatch, "40 hex digits")]
-
-
 FileBeside = Annotated[str, beside(Path.is_file, "a file")]
 FolderBeside = Annotated[str, beside(Path.is_dir, "a directory")]
 TemplateBeside = Annotated[FileBeside, beside(_has_text, "a file of UTF-8 text, not empty,")]
