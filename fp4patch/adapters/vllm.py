@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
-from fp4patch.adapters.result import BuildRow
+from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.target import Build
 from fp4patch.core import process
-from fp4patch.core.arch import GPUS, Arch, Reach, reach
+from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.extra import install
 from fp4patch.core.process import processors
@@ -32,6 +32,8 @@ READS = "CMakeLists.txt"
 INSTALL = install("doctor")
 TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
+_DETECTED = {GB10: "12.1(2.0)"}
+"""What PyTorch 2.11 and before make of a detected GPU; of others its capability."""
 _FROM_LEAST = (Reach.NOTHING, Reach.PTX, Reach.BARE, Reach.SUFFIXED)
 
 
@@ -62,6 +64,18 @@ def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> 
 
 
 def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
+    if asked:
+        return _of_list(root, build, cuda, asked)
+    # Not set: PyTorch detects the machine's GPU.
+    rows = {gpu: _of_list(root, build, cuda, _DETECTED.get(gpu, gpu.torch)) for gpu in GPUS}
+    on = {gpu: JitTargets({"kernels": row.kernels}, row.stops) for gpu, row in rows.items() if not row.error}
+    kernels = sorted({arch for row in rows.values() for arch in row.kernels})
+    error = next((row.error for row in rows.values() if row.error), "")
+    reaches = {gpu: row.reaches[gpu] for gpu, row in rows.items() if gpu in row.reaches}
+    return BuildRow(cuda, asked, tuple(kernels), on={} if error else on, reaches=reaches, error=error)
+
+
+def _of_list(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
         made = configure(root, cuda, asked, Path(scratch))
     chosen = [source for source in made.sources if re.search(build.kernels, source)]
