@@ -16,6 +16,7 @@ from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.cuda import FAMILIES_SINCE, has
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.wording import listed
 from fp4patch.doctor.host import Host
 from fp4patch.proof.toolchain import (
     INSTALL,
@@ -122,7 +123,9 @@ def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:
         why = f"{what}: its parts are of different releases and misread each other's files"
         return remedies.finding(Level.RED, subject, why, "toolkit_mixed", install=INSTALL)
     if min(kit.releases) < FAMILIES_SINCE.release:
-        about = f"{what}: does not support sm_121 or f targets"
+        first = "" if "PATH" not in kit.places else "; a build takes the first nvcc on PATH"
+        lacking = [str(gpu) for gpu in gpus if not has(Version(".".join(map(str, min(kit.releases)))), gpu)]
+        about = f"{what}: does not support {listed(lacking) if lacking else 'sm_121 or f targets'}{first}"
         if gpus and GB10 not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
             return Finding(Level.GREEN, subject, f"{about}; it supports sm_120a")
         return remedies.finding(Level.YELLOW, subject, about, "toolkit_too_old")

@@ -12,7 +12,7 @@ from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.wording import joined
-from fp4patch.doctor import compilers, gpus, memory, packages
+from fp4patch.doctor import compilers, gpus, known_defects, memory, packages
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.result import MachineReport, MachineSection
 from fp4patch.proof.toolchain import version_of
@@ -25,22 +25,24 @@ def examine(host: Host, asked: Sequence[Arch] = (), *, cache: Path | None = None
     """
     driver = gpus.driver(host)
     matter = tuple(asked) or gpus.sm12x(driver)
-    torch = packages.torch(host)
+    torch, nvcc = packages.torch(host), _nvcc_of_builds(host)
     sections = (
         MachineSection("compilers", compilers.examine(host, matter)),
         MachineSection(
             "packages",
             (
-                *packages.examine_torch(torch, matter, _nvcc_of_builds(host)),
+                *packages.examine_torch(torch, matter, nvcc),
                 *packages.examine_triton(host, matter),
                 *packages.examine_targets(host),
                 *packages.examine_others(host, matter, cache),
+                *packages.examine_libraries(host, torch),
+                *known_defects.examine(host, matter, nvcc),
             )
             or _no_packages(host),
         ),
         MachineSection("environment", packages.examine_lists(host)),
         MachineSection("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
-        MachineSection("for a build", memory.examine(host)),
+        MachineSection("memory", memory.examine(host, matter)),
     )
     name = f"{_system(host)}, Python {host.version} ({host.python})"
     return MachineReport(name, tuple(section for section in sections if section.findings))

@@ -1,17 +1,22 @@
-"""Memory of this machine, compared with the needs of a vLLM build.
+"""Memory of this machine, compared with the needs of a vLLM build, and of a server on unified memory.
 
 The disk and the container engine are checked by ``fp4patch build``, which alone needs them.
 """
 
 import re
+from collections.abc import Sequence
 
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
+from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.process import processors
 from fp4patch.core.wording import counted
 from fp4patch.doctor.host import Host
 from fp4patch.images.engine import GIB
 from fp4patch.images.image import JOB_MEMORY
+
+_SYSTEM = 12
+"""GiB that the system and the host side of a server take beside a model; an estimate."""
 
 
 def usable(host: Host) -> int | None:
@@ -30,11 +35,27 @@ def _meminfo(host: Host, name: str) -> int | None:
     return int(told[1]) * 1024 if told else None
 
 
-def examine(host: Host) -> tuple[Finding, ...]:
-    """Return whether there is memory for each of the jobs that a build would run at a time."""
+def examine(host: Host, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
+    """Return whether there is memory for the jobs of a build, and what to leave where a GPU shares it (GB10)."""
     have = usable(host)
     if have is None:
         return ()
+    return (*_of_build(host, have), *(_of_serving(host, have) if GB10 in gpus else ()))
+
+
+def _of_serving(host: Host, have: int) -> tuple[Finding, ...]:
+    """GB10 has the machine's memory: what a server takes of it, the system does not have, and swap makes it freeze."""
+    free = _meminfo(host, "MemAvailable") or have
+    share = int(max(0.1, (free - _SYSTEM * GIB) / have) * 100) / 100
+    what = f"sm_121 shares {have / GIB:.0f} GiB with the system; {free / GIB:.0f} GiB are available"
+    about = f"{what}: a server may take --gpu-memory-utilization {share:.2f}"
+    if free >= 3 * have // 4:
+        return (Finding(Level.GREEN, "memory for serving", about),)
+    limit = max(1, free // GIB - _SYSTEM)
+    return (remedies.finding(Level.YELLOW, "memory for serving", about, "serving_memory", limit=limit),)
+
+
+def _of_build(host: Host, have: int) -> tuple[Finding, ...]:
     wanted = host.environ.get("MAX_JOBS", "")
     jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
     fit = max(1, have // (JOB_MEMORY * GIB))

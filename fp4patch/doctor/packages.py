@@ -1,6 +1,7 @@
 """Python packages with kernels, by their files; PyTorch's arch list by an import in another process."""
 
 import json
+import mmap
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -216,6 +217,33 @@ def _code(subject: str, folder: Path, gpus: Sequence[Arch], cache: Path | None) 
         for one in report.answers
     ]
     return found + [Finding(Level.RED, subject, f"{one.name}: {one.because}", one.help) for one in report.unread]
+
+
+def examine_libraries(host: Host, torch: Torch | None) -> tuple[Finding, ...]:
+    """Return a finding for each package whose libraries need the CUDA runtime of another major release.
+
+    It is by the names that its libraries are linked to (``libcudart.so.12``), which they state at their end.
+    """
+    if torch is None or not torch.cuda:
+        return ()
+    own, findings = torch.cuda.partition(".")[0], []
+    for package in known().package:
+        folder = host.package(package.code) if package.code else None
+        needed = {found.decode() for file in (folder.rglob("*.so") if folder else ()) for found in _cudart(file)}
+        others = sorted(needed - {own})
+        if others and own not in needed:
+            why = f"it needs libcudart.so.{listed(others)}, and PyTorch was built with CUDA {torch.cuda}"
+            findings.append(remedies.finding(Level.RED, package.name, why, "cudart", cuda=torch.cuda, own=own))
+    return tuple(findings)
+
+
+def _cudart(file: Path) -> list[bytes]:
+    """Return the major releases of the CUDA runtime that a library names; OSError and damage count as none."""
+    try:
+        with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return re.findall(rb"libcudart\.so\.(\d+)\0", content)
+    except (OSError, ValueError):
+        return []
 
 
 def settings() -> dict[str, Build | None]:

@@ -8,6 +8,7 @@ import pytest
 from host_on_disk import machine
 
 from fp4patch.binaries.findings import Level
+from fp4patch.core.arch import GB10, Arch
 from fp4patch.doctor import memory
 from fp4patch.doctor.host import Host
 
@@ -50,3 +51,13 @@ def test_more_jobs_than_memory_serves_are_noticed(
     (finding,) = memory.examine(machine(tmp_path, MAX_JOBS=jobs))
     assert finding.level is (Level.YELLOW if remedy else Level.GREEN)
     assert finding.remedy.endswith(remedy)
+
+
+@pytest.mark.parametrize(("free", "level", "share"), [(110, Level.GREEN, "0.82"), (40, Level.YELLOW, "0.23")])
+def test_memory_that_the_gpu_shares_is_told_for_serving(tmp_path: Path, free: int, level: Level, share: str) -> None:
+    meminfo(tmp_path, 119, free=free)
+    (_, finding) = memory.examine(machine(tmp_path, MAX_JOBS="1"), [GB10])
+    assert (finding.level, finding.subject) == (level, "memory for serving")
+    assert finding.found.endswith(f"--gpu-memory-utilization {share}")
+    assert ("MemoryMax=28G" in finding.remedy) == (level is Level.YELLOW)
+    assert len(memory.examine(machine(tmp_path, MAX_JOBS="1"), [Arch(12, 0)])) == 1  # a card has its own

@@ -1,0 +1,61 @@
+"""Known defects of installed packages, by records/known.toml, and libraries of another CUDA release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from host_on_disk import distribution, machine, torch
+from packaging.specifiers import SpecifierSet
+
+from fp4patch.binaries.findings import Level
+from fp4patch.core.arch import GB10, Arch
+from fp4patch.doctor import packages
+from fp4patch.doctor.known_defects import examine, known_defects
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "gpu", "link"),
+    [
+        ("triton", "3.8.0", GB10, "11733"),
+        ("triton", "3.8.1", GB10, ""),
+        ("triton", "3.7.1", GB10, ""),
+        ("nvidia-cutlass-dsl", "4.5.0", Arch(12, 0), "3227"),
+        ("nvidia-cutlass-dsl", "4.4.2", GB10, "2800"),
+        ("nvidia-cutlass-dsl", "4.4.2", Arch(12, 0), ""),  # it admits sm_120a
+        ("nvidia-cutlass-dsl", "4.5.1", GB10, ""),
+        ("vllm", "0.33.0", Arch(12, 0), "43730"),
+        ("vllm", "0.33.0", GB10, ""),
+    ],
+)
+def test_a_defect_is_found_by_version_and_gpu(tmp_path: Path, name: str, version: str, gpu: Arch, link: str) -> None:
+    distribution(tmp_path / "site", name, version)
+    found = examine(machine(tmp_path), [gpu], "")
+    assert [one.link.rpartition("/")[2] for one in found] == ([link] if link else [])
+    assert all(one.remedy and one.level in (Level.YELLOW, Level.RED) for one in found)
+
+
+def test_a_compiler_has_it_beside_the_package_that_it_concerns(tmp_path: Path) -> None:
+    assert examine(machine(tmp_path), [GB10], "13.0.88") == ()
+    distribution(tmp_path / "site", "flashinfer-python", "0.7.2")
+    (finding,) = examine(machine(tmp_path), [GB10], "13.0.88")
+    assert "32 instructions" in finding.found
+    assert examine(machine(tmp_path), [GB10], "13.2.86") == examine(machine(tmp_path), [GB10], "") == ()
+
+
+def test_each_defect_has_its_range_and_its_thread() -> None:
+    for one in known_defects():
+        assert list(SpecifierSet(one.versions)), one.subject
+        assert one.link.startswith("https://"), one.subject
+
+
+@pytest.mark.parametrize(
+    ("cuda", "needed", "wrong"), [("13.0", "12", True), ("12.9", "13", True), ("13.0", "13", False)]
+)
+def test_a_library_for_another_cuda_than_pytorchs_is_red(tmp_path: Path, cuda: str, needed: str, wrong: bool) -> None:
+    torch(tmp_path / "site", f"2.9.1+cu{cuda.replace('.', '')}", cuda, "sm_120")
+    (tmp_path / "site/vllm").mkdir()
+    (tmp_path / "site/vllm/_C.abi3.so").write_bytes(b"\x7fELF" + bytes(64) + f"libcudart.so.{needed}\0".encode())
+    found = packages.examine_libraries(machine(tmp_path), packages.torch(machine(tmp_path)))
+    assert [(one.level, one.subject) for one in found] == ([(Level.RED, "vLLM")] if wrong else [])
+    assert all(f"libcudart.so.{needed}" in one.found for one in found)
