@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from fp4patch.binaries import containers, device_code, image, object_duplicates, registry, run_time
 from fp4patch.binaries.answer import Scanned, answer
@@ -91,6 +92,23 @@ def examine_image(
             search.archive(containers.tar(stream, reference), 0)
     source = f"{reference} (not read: {', '.join(left_out)})" if left_out else reference
     return _report(source, search, begun, cached=False, driver_cuda=driver_cuda)
+
+
+def examine_wheel(
+    name: str,
+    content: IO[bytes],
+    size: int,
+    *,
+    gpus: Sequence[Arch] = GPUS,
+    progress: OnProgress = silent,
+    driver_cuda: str = "",
+) -> BinaryReport:
+    """Look into a wheel that is not on the disk. Raises BinaryError for a damaged one."""
+    begun = time.monotonic()
+    search = _Search(gpus, _Tally(progress, name))
+    search.members(containers.zipped(content, name), 1)
+    search.tally.total = size
+    return _report(name, search, begun, cached=False, driver_cuda=driver_cuda)
 
 
 def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_cuda: str = "") -> BinaryReport:

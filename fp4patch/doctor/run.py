@@ -4,7 +4,7 @@ import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +49,7 @@ from fp4patch.doctor.result import (
 )
 from fp4patch.doctor.tree import examine_each
 from fp4patch.images import inspection
+from fp4patch.sources import wheels
 from fp4patch.tree.locked import OnWait
 from fp4patch.tree.status import status
 
@@ -221,6 +222,9 @@ def examine(  # noqa: PLR0912 - one branch a kind of input
         return replace(found, machine=examine_machine(question, python))
     if is_release(name):
         return replace(found, trees=(recorded.examine_release(load().root, name, question),))
+    if wheels.wanted(name) or (name.endswith(".whl") and not Path(name).exists() and "/" not in name):
+        _without_effect(question, "a published wheel")
+        return replace(found, binaries=tuple(_published(name, question, on_step)))
     path = find(name)
     folder = path if path and path.is_dir() else None
     trees = [] if question.required else _trees(path)
@@ -255,6 +259,20 @@ def examine(  # noqa: PLR0912 - one branch a kind of input
     if found.binaries and not (found.projects or found.trees):
         _without_effect(question, "compiled code")
     return _combined(found)
+
+
+def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[BinaryReport]:
+    """Yield the report on a published wheel, for each kind of machine that the GPUs of the question are in."""
+    driver = gpus.driver(Host.here())
+    driver_cuda = driver.cuda if driver else ""
+    machines: dict[str, list[Arch]] = {}
+    for gpu in question.gpus:
+        machines.setdefault("" if name.endswith(".whl") else "aarch64" if gpu == GB10 else "x86_64", []).append(gpu)
+    for machine_name, own in machines.items():
+        with wheels.published(name, machine_name) as (file, content, size):
+            found = scan.examine_wheel(file, content, size, gpus=own, progress=on_step, driver_cuda=driver_cuda)
+            concerned = replace(question, required=tuple(one for one in question.required if one.gpu in own))
+            yield replace(found, requirements=requirements.judge(found, concerned, driver_cuda))
 
 
 def _combined(found: DoctorReport) -> DoctorReport:

@@ -48,7 +48,7 @@ class _Received:
 
 
 CHECK_NETWORK = "check the network, HTTPS_PROXY and `pip config list`: fp4patch uses pip's index, proxy and certificate"
-_UNAVAILABLE = (
+UNAVAILABLE = (
     requests.RequestException,
     NoSuchProjectError,
     UnsupportedContentTypeError,
@@ -119,11 +119,11 @@ def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
     config = index_config()
     reasons = []
     for url in config.urls:
-        with scratch(path.parent, "part-") as folder, _session(config) as session:
+        with scratch(path.parent, "part-") as folder, session_of(config) as session:
             part = folder / archive.filename
             try:
                 _download_from(url, session, archive, part, on_progress)
-            except (*_UNAVAILABLE, LookupError) as error:
+            except (*UNAVAILABLE, LookupError) as error:
                 reasons.append(cause_of(error))
                 continue
             except OSError as error:
@@ -147,9 +147,9 @@ def listing(project: str) -> tuple[IndexFile, ...]:
     reasons = []
     for url in config.urls:
         try:
-            with _session(config) as session:
+            with session_of(config) as session:
                 packages = PyPISimple(url, session=session).get_project_page(project, timeout=60).packages
-        except _UNAVAILABLE as error:
+        except UNAVAILABLE as error:
             reasons.append(cause_of(error))
             continue
         return tuple(
@@ -172,7 +172,8 @@ def cause_of(error: Exception) -> str:
     return text
 
 
-def _session(config: IndexConfig) -> requests.Session:
+def session_of(config: IndexConfig) -> requests.Session:
+    """Return a session with the certificate and the proxy that pip is configured for."""
     session = requests.Session()
     if config.cert:
         session.verify = config.cert

@@ -184,6 +184,44 @@ def test_a_patched_tree_is_judged_as_it_is(
     assert found["recommended"]["next"] == f"fp4patch verify --variant native {tree}"
 
 
+ENCODER = re.compile(r"(inline __device__ uint32_t fp32_vec8?_to_e2m1\(.*?\{\n)", re.DOTALL)
+
+
+@needs_cmake
+@pytest.mark.parametrize(
+    ("place", "cuda", "level", "verdict"),
+    [
+        ("#if __CUDA_ARCH__ == 1210\n  return 0;\n#endif\n", "12.9", "red", "conversions are left out"),
+        ("#if __CUDA_ARCH__ == 1210\n  return 0;\n#endif\n", "13.0", "green", "NVFP4 native"),  # for 12.0f: 1200
+        ("  if (array[0] > 6) return 0;\n", "12.9", "green", "NVFP4 native"),
+    ],
+)
+def test_a_recipe_that_returns_a_constant_for_sm_121_is_no(
+    doctor: Doctor, vllm: Callable[[str], Path], place: str, cuda: str, level: str, verdict: str
+) -> None:
+    tree = vllm("0.33.0")
+    header = tree / "csrc/quantization/fp4/nvfp4_utils.cuh"
+    text, number = ENCODER.subn(rf"\g<1>{place}", header.read_text())
+    assert number
+    header.write_text(text)
+    _, document = doctor(tree, "--cuda", cuda, "--arch-list", "12.1a")
+    line = gpu(document, "sm_121")
+    assert (line["level"], line["verdict"]) == (level, verdict)
+    assert ("nvfp4_utils.cuh:" in " ".join(line["evidence"])) is (level == "red")
+
+
+@needs_cmake
+@pytest.mark.parametrize(("version", "served"), [("0.22.1", False), ("0.33.0", True)])
+def test_a_list_that_is_not_set_is_evaluated_on_each_machine(
+    doctor: Doctor, pristine_tree: Trees, version: str, served: bool
+) -> None:
+    """PyTorch up to 2.11 makes arch=compute_20,code=sm_121 of a detected GB10."""
+    _, document = doctor(pristine_tree("vllm", version), "--cuda", "13.0")
+    (row,) = (row for row in document["trees"][0]["builds"] if not row["asked"])
+    assert row["reaches"] == {"sm_120": "native", "sm_121": "native" if served else "nothing loads"}
+    assert ("unset" in " ".join(gpu(document, "sm_121")["evidence"])) is not served
+
+
 @needs_cmake
 def test_a_software_variant_is_named_where_the_build_compiles_it(
     doctor: Doctor, vllm: Callable[[str], Path], capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,150 @@
+"""Published wheels that are read where they are: by ranges of bytes, or as a whole from an index that has none.
+
+The parts of a wheel that are read have its checksums; its SHA-256 is not compared, since not all of it is read.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, cast
+
+import requests
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+from pypi_simple import PyPISimple
+
+from fp4patch.core.errors import SourceError, UsageError
+from fp4patch.sources.index import CHECK_NETWORK, UNAVAILABLE, cause_of, index_config, session_of
+
+if TYPE_CHECKING:
+    from packaging.tags import Tag
+
+_BLOCK = 1 << 22
+_KEPT = 4
+"""Blocks that are kept: a reader of a member goes forward, and comes back to the directory at the end."""
+
+
+class _Ranged(io.RawIOBase):
+    """A file on a server that answers with ranges of bytes."""
+
+    def __init__(self, url: str, session: requests.Session, size: int) -> None:
+        self._url, self._session, self.size = url, session, size
+        self._at = 0
+        self._blocks: dict[int, bytes] = {}
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a position."""
+        self._at = offset + (0, self._at, self.size)[whence]
+        return self._at
+
+    def readinto(self, buffer: object) -> int:
+        """Read what the block at the position has; OSError where the server does not answer."""
+        view = memoryview(cast("bytearray", buffer))
+        number, begin = divmod(self._at, _BLOCK)
+        if self._at >= self.size:
+            return 0
+        piece = self._block(number)[begin : begin + len(view)]
+        view[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+    def _block(self, number: int) -> bytes:
+        if number not in self._blocks:
+            begin, end = number * _BLOCK, min((number + 1) * _BLOCK, self.size)
+            answer = self._session.get(self._url, headers={"Range": f"bytes={begin}-{end - 1}"}, timeout=60)
+            if answer.status_code != 206 or len(answer.content) != end - begin:
+                raise OSError(f"the index does not return bytes {begin} to {end}: {answer.status_code}")
+            self._blocks = dict(list(self._blocks.items())[1 - _KEPT :]) | {number: answer.content}
+        return self._blocks[number]
+
+
+def wanted(text: str) -> Requirement | None:
+    """Return the requirement that a text is, with a version: ``vllm==0.33.0``; None if it is none."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return None
+    return requirement if requirement.specifier and not requirement.url else None
+
+
+@contextmanager
+def published(text: str, machine: str) -> Iterator[tuple[str, IO[bytes], int]]:
+    """Yield name, content and size of a published wheel: of a requirement for a machine, or of a wheel by its name.
+
+    ``machine`` is ``aarch64`` or ``x86_64``. SourceError: no index answers. UsageError: there is no such wheel.
+    """
+    config = index_config()
+    project = text.partition("-")[0] if text.endswith(".whl") else Requirement(text).name
+    reasons = []
+    for index in config.urls:
+        with session_of(config) as session:
+            try:
+                packages = PyPISimple(index, session=session).get_project_page(project, timeout=60).packages
+            except UNAVAILABLE as error:
+                reasons.append(cause_of(error))
+                continue
+            urls = {package.filename: package.url for package in packages if package.package_type == "wheel"}
+            name = text if text in urls else _chosen(list(urls), text, machine)
+            if not name:
+                help_text = "name a release with a wheel, or the wheel that you have"
+                raise UsageError(f"the index has no wheel of {text} for {machine}", help=help_text)
+            try:
+                with _opened(urls[name], session) as (file, size):
+                    yield name, file, size
+            except requests.RequestException as error:
+                raise SourceError(f"cannot read {name}: {cause_of(error)}", help=CHECK_NETWORK) from error
+            return
+    raise SourceError(f"no package index lists {project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
+
+
+@contextmanager
+def _opened(url: str, session: requests.Session) -> Iterator[tuple[IO[bytes], int]]:
+    with session.get(url, headers={"Range": "bytes=0-0"}, stream=True, timeout=60) as answer:
+        answer.raise_for_status()
+        total = re.fullmatch(r"bytes 0-0/(\d+)", answer.headers.get("Content-Range", ""))
+        if answer.status_code == 200 or not total:
+            with tempfile.TemporaryFile() as file:
+                shutil.copyfileobj(answer.raw, file, 1 << 20)
+                size = file.tell()
+                file.seek(0)
+                yield cast("IO[bytes]", file), size
+            return
+    yield cast("IO[bytes]", io.BufferedReader(_Ranged(url, session, int(total[1])), 1 << 20)), int(total[1])
+
+
+def _chosen(names: list[str], text: str, machine: str) -> str:
+    """Return the newest wheel of a requirement for a machine, the one for any Python first; empty if there is none."""
+    requirement = wanted(text)
+    fitting: list[tuple[Version, bool, bool, str]] = []
+    for name in names:
+        try:
+            _, version, _, tags = parse_wheel_filename(name)
+        except InvalidWheelFilename:
+            continue
+        if requirement and requirement.specifier.contains(version) and any(_is_for(tag, machine) for tag in tags):
+            pythons = {(tag.interpreter, tag.abi) for tag in tags}
+            any_python = any(abi in ("abi3", "none") for _, abi in pythons)
+            fitting.append((version, any_python, ("cp312", "cp312") in pythons, name))
+    return max(fitting)[3] if fitting else ""
+
+
+def _is_for(tag: Tag, machine: str) -> bool:
+    return tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(machine))

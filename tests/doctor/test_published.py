@@ -1,0 +1,122 @@
+"""Published wheels: the one for the GPU's machine is chosen, and read by ranges where the index has them."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import random
+import re
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
+
+from fp4patch import cli
+from fp4patch.proof.toolchain import Toolchain
+
+ARM, INTEL = "manylinux_2_34_aarch64", "manylinux_2_34_x86_64"
+
+
+@contextlib.contextmanager
+def index(folder: Path, sent: list[int], *, ranges: bool) -> Iterator[str]:
+    """A package index on loopback; ``sent`` gets the bytes of each answer about a wheel."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None: ...
+
+        def do_GET(self) -> None:
+            asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            if not self.path.endswith(".whl") or not asked or not ranges:
+                super().do_GET()
+                return
+            content = (folder / self.path.lstrip("/")).read_bytes()
+            part = content[int(asked[1]) : int(asked[2]) + 1]
+            sent.append(len(part))
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {asked[1]}-{asked[2]}/{len(content)}")
+            self.send_header("Content-Length", str(len(part)))
+            self.end_headers()
+            self.wfile.write(part)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def published(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two releases of a project; of the newer one the wheel for arm64 alone has code that GB10 loads."""
+    folder = tmp_path_factory.mktemp("index")
+    code = {
+        n: compile_cuda(toolchain, CONVERTS + MULTIPLIES, folder / f"{n}.o", "-c", *targets(n))
+        for n in ("120a", "120f")
+    }
+    wheels = {
+        f"fp4thing-1.0-cp312-cp312-{ARM}.whl": code["120a"],
+        f"fp4thing-2.0-cp312-cp312-{ARM}.whl": code["120f"],
+        f"fp4thing-2.0-cp312-cp312-{INTEL}.whl": code["120a"],
+    }
+    for name, library in wheels.items():
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            archive.write(library, "fp4thing/_C.so")
+            archive.writestr("fp4thing/weights.py", random.Random(1).randbytes(16 << 20))  # nothing that is read
+            archive.writestr("fp4thing/last.txt", "last")
+    page = "".join(f'<a href="/{name}">{name}</a>' for name in wheels)
+    (folder / "simple/fp4thing").mkdir(parents=True)
+    (folder / "simple/fp4thing/index.html").write_text(f"<html><body>{page}</body></html>")
+    return folder
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_requirement_is_answered_by_the_wheel_for_each_gpus_machine(
+    published: Path, ranges: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    with index(published, sent, ranges=ranges) as url:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
+        assert cli.run(["doctor", "--json", "fp4thing>=1"]) == 0
+        reports = json.loads(capsys.readouterr().out)["binaries"]
+        assert [(one["source"], [a["gpu"] for a in one["answers"]]) for one in reports] == [
+            (f"fp4thing-2.0-cp312-cp312-{INTEL}.whl", ["sm_120"]),
+            (f"fp4thing-2.0-cp312-cp312-{ARM}.whl", ["sm_121"]),
+        ]
+        assert [one["answers"][0]["answer"] for one in reports] == ["yes", "yes"]
+        assert (0 < sum(sent) < 2 * 16 << 20) is ranges  # two wheels of 16 MB, of which two blocks each are read
+        assert cli.run(["doctor", "--for", "gb10", "fp4thing==1.0"]) == 1
+        assert cli.run(["doctor", "--for", "gb10", f"fp4thing-2.0-cp312-cp312-{INTEL}.whl"]) == 1  # by its name
+        assert cli.run(["doctor", "--require", "gb10:native", "fp4thing==2.0"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "says"),
+    [
+        ("fp4thing==3", 2, "no wheel of fp4thing==3"),
+        ("nothing==1", 1, "no package index lists nothing"),
+        ("fp4thing-9-py3-none-any.whl", 2, "no wheel of"),
+    ],
+)
+def test_what_is_not_published_says_so(
+    published: Path,
+    name: str,
+    status: int,
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with index(published, [], ranges=True) as url:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+        assert cli.run(["doctor", "--for", "gb10", name]) == status
+    assert says in capsys.readouterr().err
+    assert cli.run(["doctor", "--cuda", "13.0", name]) == 2
