@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.requirements import InvalidRequirement
+from packaging.requirements import Requirement as PackageRequirement
 from packaging.version import Version
 
 from fp4patch.binaries import registry, remedies, scan
@@ -49,7 +51,6 @@ from fp4patch.doctor.result import (
 )
 from fp4patch.doctor.tree import examine_each
 from fp4patch.images import inspection
-from fp4patch.sources import wheels
 from fp4patch.tree.locked import OnWait
 from fp4patch.tree.status import status
 
@@ -222,7 +223,7 @@ def examine(  # noqa: PLR0912 - one branch a kind of input
         return replace(found, machine=examine_machine(question, python))
     if is_release(name):
         return replace(found, trees=(recorded.examine_release(load().root, name, question),))
-    if wheels.wanted(name) or (name.endswith(".whl") and not Path(name).exists() and "/" not in name):
+    if _is_published(name):
         _without_effect(question, "a published wheel")
         return replace(found, binaries=tuple(_published(name, question, on_step)))
     path = find(name)
@@ -261,8 +262,21 @@ def examine(  # noqa: PLR0912 - one branch a kind of input
     return _combined(found)
 
 
+def _is_published(name: str) -> bool:
+    """Return whether a requirement with a version is meant, or a wheel that is not on the disk."""
+    if name.endswith(".whl"):
+        return "/" not in name and not Path(name).exists()
+    try:
+        requirement = PackageRequirement(name)
+    except InvalidRequirement:
+        return False
+    return bool(requirement.specifier) and not requirement.url and not Path(name).exists()
+
+
 def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[BinaryReport]:
     """Yield the report on a published wheel, for each kind of machine that the GPUs of the question are in."""
+    from fp4patch.sources import wheels  # noqa: PLC0415 - few questions need a client of the index
+
     driver = gpus.driver(Host.here())
     driver_cuda = driver.cuda if driver else ""
     machines: dict[str, list[Arch]] = {}

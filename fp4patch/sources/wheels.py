@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
 import requests
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 from pypi_simple import PyPISimple
@@ -76,15 +76,6 @@ class _Ranged(io.RawIOBase):
         return self._blocks[number]
 
 
-def wanted(text: str) -> Requirement | None:
-    """Return the requirement that a text is, with a version: ``vllm==0.33.0``; None if it is none."""
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        return None
-    return requirement if requirement.specifier and not requirement.url else None
-
-
 @contextmanager
 def published(text: str, machine: str) -> Iterator[tuple[str, IO[bytes], int]]:
     """Yield name, content and size of a published wheel: of a requirement for a machine, or of a wheel by its name.
@@ -132,7 +123,7 @@ def _opened(url: str, session: requests.Session) -> Iterator[tuple[IO[bytes], in
 
 def _chosen(names: list[str], text: str, machine: str) -> str:
     """Return the newest wheel of a requirement for a machine, the one for any Python first; empty if there is none."""
-    requirement = wanted(text)
+    requirement = None if text.endswith(".whl") else Requirement(text)
     fitting: list[tuple[Version, bool, bool, str]] = []
     for name in names:
         try:
