@@ -20,9 +20,6 @@ from fp4patch.core.errors import ImageError, UsageError
 from fp4patch.images import architectures, command, context, engine, provenance, sources
 from fp4patch.images.image import PRODUCT, BuildRequest, Built, DryRun, Source, Stage
 
-DRY_CONTEXT = "fp4patch-context"
-"""Directory in a dry run's command if the user names none."""
-
 RECOMMENDED = "next3"
 WHY = "which uses the hardware conversion wherever the target has it, and the shortest exact encoder elsewhere"
 """The variant of a build that names none, and the reason."""
@@ -101,7 +98,7 @@ def dry_run(request: BuildRequest, folder: Path | None) -> DryRun:
     if folder:
         _claim(folder)
         context.write(folder, files)
-    place = folder or Path(DRY_CONTEXT)
+    place = folder or Path("fp4patch-context")
     words = command.compose(request, place, _labels(request), progress="auto")
     return DryRun(
         command=tuple(words),
