@@ -87,6 +87,17 @@ class _OneGpu:
                 found.append(row)
         return found
 
+    @cached_property
+    def mostly_native(self) -> bool:
+        """Whether FP4 works as a whole, and what is for other GPUs is less: that is a reservation then.
+
+        A conversion alone does not make up for what is missing, nor does as much code in another file.
+        """
+        native = self.of(LoadOutcome.NATIVE)
+        code = total(row.code for row in native)
+        lost = sum(row.fatbins for row in self.missing)
+        return bool(code.hardware and code.fp4_mma) and lost < sum(row.fatbins for row in native)
+
 
 def answer(gpu: Arch, gpus: Sequence[Arch], scanned: Scanned) -> GpuAnswer:
     """Return the answer for one GPU about all files together. ``gpus``: all of the question."""
@@ -122,7 +133,7 @@ def _decided(about: _OneGpu) -> _Decided:
         holders = listed(sorted({group.arch for file in about.scanned.files for group in file.images}))
         why = f"none of {counted(fatbins, 'fatbin')} has code for {gpu}: {holders or 'nothing'}"
         return Level.RED, Fp4State.NOTHING, "nothing loads", (why,), _remedy(about, [])
-    if about.missing:
+    if about.missing and not about.mostly_native:
         facts, todo = _missing_why(about), _remedy(about, about.missing)
         return Level.RED, Fp4State.MISSING, "FP4 code that it has is for other GPUs", facts, todo
     lost = [file.name for file, _ in rows if _is_lost_library(file, gpu)]
@@ -199,6 +210,8 @@ def _collect(about: _OneGpu) -> None:
         named = sum(len(row.code.named) for row in unwritten)
         why = f"{counted(named, 'kernel')} named for FP4 in {_targets(unwritten)}, with neither an FP4 instruction"
         about.reservations.append(f"{why} nor a known encoder")
+    if about.missing and about.mostly_native:
+        about.reservations.append(" ".join(_missing_why(about)))
     absent: Counter[str] = Counter()
     fatbins: Counter[str] = Counter()
     for file, row in about.rows:

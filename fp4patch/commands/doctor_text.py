@@ -45,7 +45,7 @@ def answers_text(answers: Iterable[Answer]) -> RenderableType:
         sentence, evidence = one.verdict, one.evidence
         if len(f"{MARK[one.level]} {one.gpu}  {said}: {sentence}") > _WIDTH and sentence.endswith(")"):
             sentence, _, numbers = sentence.removesuffix(")").partition(" (")
-            evidence = (numbers, *evidence)
+            evidence = evidence if evidence and evidence[0].startswith(numbers.split()[0]) else (numbers, *evidence)
         line = Text.assemble((f"{MARK[one.level]} {one.gpu}  {said}", COLOUR[one.level]), f": {printable(sentence)}")
         parts += [line, *(Hanging("    ", fact) for fact in evidence)]
         parts += [Hanging("  → ", one.todo, COLOUR[one.level])] if one.todo else []

@@ -29,6 +29,8 @@ FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
 TRITON_PTXAS = "https://github.com/triton-lang/triton/issues/8539"
 
 TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
+_FAMILIES_IN_TORCH = Version("2.9")
+"""The first PyTorch whose CMake knows the f targets."""
 IMPORT = "import json, torch; print(json.dumps((torch._C._cuda_getArchFlags() or '').split()))"
 IMPORT_SECONDS = 90
 
@@ -271,6 +273,13 @@ def examine_lists(host: Host) -> tuple[Finding, ...]:
                 archs.append(Arch.parse(part.removesuffix(PTX)))
             except ValueError:
                 strange.append(part)
+        newer = [arch.torch for arch in archs if arch.suffix == "f"] if name == TORCH_LIST else []
+        installed = host.distribution("torch")
+        if newer and installed and Version(installed.version) < _FAMILIES_IN_TORCH:
+            why = f"{value}: PyTorch {installed.version} does not know {', '.join(newer)}"
+            archs_instead = ";".join(arch.torch.replace("f", "a") for arch in archs)
+            findings.append(remedies.finding(Level.RED, name, why, "list_for_torch", setting=name, list=archs_instead))
+            continue
         bare = [arch for arch in archs if arch.major == 12 and not arch.suffix]
         if strange:
             why = f"{value}: {', '.join(strange)} is not an architecture"

@@ -90,6 +90,17 @@ def test_fp4_code_for_another_gpu_is_not_made_up_for_by_an_unrelated_file(librar
     assert on_gb10(folder).answer == "yes"
 
 
+def test_what_is_for_other_gpus_is_a_reservation_where_fp4_works_and_more_of_it_loads(library: Library) -> None:
+    folder = library("sm100", CONVERTS, "100a").parent
+    for number, answer in enumerate(["no", "reservation"]):  # one beside one does not make up for it
+        library(f"own{number}", BOTH.replace("nvfp4_", f"nvfp4_{number}_"), "120f")
+        found = on_gb10(folder)
+        assert found.answer == answer
+        assert "nvfp4_quantize" in found.because
+    assert found.reservations == 1
+    assert found.verdict.startswith("FP4 in hardware (2 conversions, 2 matrix instructions)")
+
+
 def test_code_for_tensor_memory_is_by_design_whether_it_loads_or_not(library: Library) -> None:
     folder = library("quantize", BOTH, "120f").parent
     library("alone", TENSOR_MEMORY, "100a")

@@ -198,3 +198,15 @@ def test_a_toolkit_of_cuda_12_8_serves_a_machine_that_has_sm_120_alone(tmp_path:
     for gpus, level in (([Arch(12, 0)], Level.GREEN), ([GB10], Level.YELLOW), ([], Level.YELLOW)):
         kit, *_ = compilers.examine(machine(tmp_path), gpus)
         assert kit.level is level
+
+
+@pytest.mark.parametrize(
+    ("version", "value", "red"), [("2.8.0", "12.0f", True), ("2.9.1", "12.0f", False), ("2.8.0", "12.0a", False)]
+)
+def test_a_list_that_the_installed_pytorch_does_not_know_is_red(
+    tmp_path: Path, version: str, value: str, red: bool
+) -> None:
+    torch(tmp_path / "site", f"{version}+cu129", "12.9", "sm_120")
+    (finding,) = packages.examine_lists(machine(tmp_path, TORCH_CUDA_ARCH_LIST=value))
+    assert (finding.level is Level.RED) is red
+    assert ("TORCH_CUDA_ARCH_LIST='12.0a'" in finding.remedy) is red
