@@ -17,7 +17,7 @@ from fp4patch.commands.templates import own_script, packed, render
 from fp4patch.console import problem_lines
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.execution.result import Executed
-from fp4patch.proof.listing import DiffKind, DiffRow, SassListing
+from fp4patch.proof.listing import DiffKind, DiffRow, SassListing, aligned
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import headline, reason
 from fp4patch.sass.instruction import Instruction, InstructionClass
@@ -51,11 +51,11 @@ def page(reports: Sequence[VerifyReport]) -> str:
 
 def packed_rows(result: ProbeResult) -> str:
     """Return the rows of both listings: the mark of the difference, and each side's instruction; empty if none."""
-    before, after, diff = result.before, result.after, result.diff
-    if diff and diff.identical and result.kind is ProbeKind.UNIT:
+    before, after = result.before, result.after
+    if result.identical and result.kind is ProbeKind.UNIT:
         return ""  # a whole source file can have tens of thousands of rows, which all say the same
-    if diff:
-        rows = diff.rows
+    if before and after:
+        rows: Sequence[DiffRow] = aligned(before.instructions, after.instructions)
     else:  # two that were not compared, or one alone: each in full
         left = [DiffRow(DiffKind.REMOVED, code, None) for code in (before.instructions if before else ())]
         rows = [*left, *(DiffRow(DiffKind.ADDED, None, code) for code in (after.instructions if after else ()))]
@@ -73,15 +73,15 @@ def _side(listing: SassListing | None, code: Instruction | None) -> tuple[str, s
 
 def comparison(result: ProbeResult) -> str:
     """Return the difference between the two listings in one line."""
-    before, after, diff = result.before, result.after, result.diff
+    before, after = result.before, result.after
     if result.kind is ProbeKind.HOST:
         return "host pass: it has to compile, and has no listing"
-    if before is None or after is None or diff is None:
+    if before is None or after is None:
         sides = [side for side, listing in (("before", before), ("after", after)) if listing]
         return f"machine code only {listed(sides)} the patches" if sides else "no machine code"
-    if diff.identical:
+    if result.identical:
         return f"identical: not one byte of the {counted(before.size, 'instruction')} differs"
-    kinds = [row.kind for row in diff.rows]
+    kinds = [row.kind for row in aligned(before.instructions, after.instructions)]
     counts = [f"{kinds.count(kind):,} {kind.value}" for kind in DiffKind if kind is not DiffKind.SAME and kind in kinds]
     return f"{before.size:,} → {after.size:,} instructions: {listed(counts) or 'other registers alone'}"
 

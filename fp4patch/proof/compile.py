@@ -224,7 +224,10 @@ class _Builder:
         def is_same(probe: str, other: Built) -> bool:
             listing, cubin = known[probe].listing, known[probe].content
             kernel = machine_code.kernel_of(probe, machine_code.functions(cubin))
-            return bool(listing and other.listing and machine_code.same_code(kernel, listing, cubin, other.content))
+            if not (listing and other.listing):
+                return False
+            digests = {machine_code.code_digest(one, kernel, listing.instructions) for one in (cubin, other.content)}
+            return len(digests) == 1
 
         return [
             Configured(probe.id, arch, flags, is_same(probe.id, other), other.content, other.listing, other.error)
@@ -249,8 +252,11 @@ class _Builder:
         text = disassemble(cubin, toolchain=self._toolchain, runner=self._runner, store=self._store)
         machine_code.check_whole(text, cubin)
         names = [machine_code.kernel_of(probe.id, ()) for probe, _ in unit]
-        listings = machine_code.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
-        return [Built(listings[name], cubin, cached=compiled.cached, lines=compiled.lines.of(name)) for name in names]
+        listings = machine_code.kernel_listings(text, cubin, arch=arch, log=compiled.log, kernels=names)
+        return [
+            Built(listing, cubin, cached=compiled.cached, lines=compiled.lines.of(name))
+            for name, listing in zip(names, listings, strict=True)
+        ]
 
     def build(self, probe: Probe, source: Path, arch: Arch, side: Side, more: Sequence[str] = ()) -> Built:
         compiled = self._compiler.compile(probe, source, arch, side, more=more)
@@ -260,15 +266,15 @@ class _Builder:
             return Built(content=compiled.content, cached=compiled.cached, lines=compiled.lines)
         try:
             whole_unit = probe.kind is ProbeKind.UNIT or machine_code.has_subroutines(compiled.content)
-            read = machine_code.parse_unit if whole_unit else machine_code.parse
             text = disassemble(compiled.content, toolchain=self._toolchain, runner=self._runner, store=self._store)
             machine_code.check_whole(text, compiled.content)
-            listing = read(
-                text,
-                arch=arch,
-                registers=machine_code.registers(compiled.log, whole_unit=whole_unit),
-                code_sha256=machine_code.code_digest(compiled.content, whole_unit=whole_unit),
-            )
+            if whole_unit:
+                listing = machine_code.unit_listing(text, compiled.content, arch=arch, log=compiled.log)
+            else:
+                kernels = [machine_code.KERNEL]
+                (listing,) = machine_code.kernel_listings(
+                    text, compiled.content, arch=arch, log=compiled.log, kernels=kernels
+                )
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.
             return Built(content=compiled.content, error=f"{error.message}\n{error.help}", cached=compiled.cached)

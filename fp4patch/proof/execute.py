@@ -88,7 +88,7 @@ def subjects(request: ExecuteRequest) -> list[Subject]:
         for side, listing in both:
             if not listing or not (what := does[result.probe]):
                 continue
-            same = bool(result.diff and result.diff.identical)
+            same = bool(result.identical)
             converts = 100 * result.arch.major + 10 * result.arch.minor >= what.pristine_from
             archs = compiled[result.probe]
             compared = converts and (same or result.arch == (CARD if CARD in archs else archs[0]))
@@ -107,7 +107,7 @@ def checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Ch
     mathematics, kernels that scale blocks are not: there upstream's own arithmetic of scales is another.
     """
     does = {probe.id: probe.does for probe in request.probes}
-    left_alone = {(row.probe, row.arch) for row in request.results if row.diff and row.diff.identical}
+    left_alone = {(row.probe, row.arch) for row in request.results if row.identical}
     changed: dict[Subject, Configured] = {}
     checks: Checks = {}
 

@@ -18,9 +18,8 @@ from fp4patch.core.verdict import Verdict
 from fp4patch.proof import counts
 from fp4patch.proof.compile import SIDES, Built, CompiledProbes
 from fp4patch.proof.counts import Counts, Records, limit_of
-from fp4patch.proof.diff import compare
-from fp4patch.proof.listing import SassDiff, SassListing
-from fp4patch.proof.result import ProbeResult
+from fp4patch.proof.listing import SassListing
+from fp4patch.proof.result import ProbeResult, is_same
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import InstructionClass
 from fp4patch.sass.text import CLASS_OF
@@ -76,7 +75,6 @@ def judged(
 def _row(
     probe: Probe, arch: Arch, before: Built, after: Built, rules: Sequence[Rule], limit: Counts | None
 ) -> ProbeResult:
-    diff = compare(before.listing, after.listing) if before.listing and after.listing else None
     nothing = "without machine code nothing can be judged"
     unrecorded = False
     if after.unsupported:
@@ -91,8 +89,8 @@ def _row(
         checks = (Check("compiles, host code included", because, Verdict.PASS, "yes"),)
     else:
         assert after.listing is not None, "code without a listing has an error"
-        checks = judge(rules, after.listing, diff)
-        if not (diff and diff.identical):
+        checks = judge(rules, before.listing, after.listing)
+        if not is_same(before.listing, after.listing):
             checks += (counts.check(limit, after.listing),) if limit else ()
             # A whole source file is upstream's code for the most part, and grows with it.
             unrecorded = limit is None and probe.kind is ProbeKind.SASS
@@ -103,7 +101,6 @@ def _row(
         kind=probe.kind,
         before=before.listing,
         after=after.listing,
-        diff=diff,
         checks=checks,
         error=after.error or before.error,
         cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
@@ -112,12 +109,13 @@ def _row(
     )
 
 
-def judge(rules: Iterable[Rule], after: SassListing, diff: SassDiff | None) -> tuple[Check, ...]:
-    """Return each condition of these rules on one listing; ``diff`` is None where the pristine probe did not compile.
+def judge(rules: Iterable[Rule], before: SassListing | None, after: SassListing) -> tuple[Check, ...]:
+    """Return each condition of these rules on patched code; ``before`` is None where the pristine probe did not
+    compile.
 
     Code without effect fails: whatever is forbidden or bounded, it has not.
     """
-    checks = tuple(check for rule in rules for check in _checks(rule, after, diff))
+    checks = tuple(check for rule in rules for check in _checks(rule, before, after))
     acts = any(instruction.opcode.split(".")[0] in _ACTS for instruction in after.instructions)
     return checks if acts else (*checks, _IDLE)
 
@@ -157,7 +155,7 @@ def effects(row: ProbeResult, pristine: Effects | None) -> Iterator[Check]:
 
     The pristine code is that of all targets: on one of them it may be nothing but a trap.
     """
-    if not row.after or pristine is None or (row.diff and row.diff.identical):
+    if not row.after or pristine is None or row.identical:
         return
     patched = Effects.of(row.after)
     because = "callers of upstream's code do not expect it"
@@ -230,13 +228,12 @@ def _unknown(pattern: str, name: str) -> Problem:
     return Problem(f"an instruction that matches {pattern} of the {name}", "none has such a name", help_)
 
 
-def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[Check]:
+def _checks(rule: Rule, before: SassListing | None, after: SassListing) -> Iterator[Check]:
     def check(condition: str, holds: bool, detail: str) -> Check:
         return Check.of(condition, rule.because, holds, detail)
 
     if rule.identical:
-        same = diff is not None and diff.identical
-        yield check("identical", same, _difference(diff))
+        yield check("identical", is_same(before, after), _difference(before, after))
 
     def matching(pattern: str) -> Counter[str]:
         return Counter(one.opcode for one in after.instructions if re.search(pattern, one.operation))
@@ -252,12 +249,14 @@ def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[C
         yield check(f"without {_WORDS[name]}", not found, _listed(found))
 
 
-def _difference(diff: SassDiff | None) -> str:
-    if diff is None:
+def _difference(before: SassListing | None, after: SassListing) -> str:
+    if before is None:
         return "the pristine probe did not compile, so there is nothing to compare with"
-    if diff.identical:
+    if is_same(before, after):
         return "not one byte of code or constants differs"
-    by_class = ", ".join(f"{difference:+d} {cls}" for cls, difference in diff.delta.items())
+    counts = Counter(instruction.cls for instruction in after.instructions)
+    counts.subtract(instruction.cls for instruction in before.instructions)
+    by_class = ", ".join(f"{difference:+d} {cls}" for cls, difference in sorted(counts.items()) if difference)
     return f"the code differs: {by_class or 'in operands, scheduling or constants'}"
 
 

@@ -1,8 +1,11 @@
-"""Listings of kernels, and the differences between two, as a report shows them."""
+"""Listings of kernels, and two of them side by side, as a report shows them."""
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, shown
@@ -14,8 +17,6 @@ class SassListing(Document):
     """Machine code of one kernel, without the padding after its end, and without the same 20 instructions before every
     kernel for sm_87. Every line was parsed completely."""
 
-    function: str
-    """Name of the kernel."""
     arch: Arch = field(metadata=HIDDEN)
     instructions: tuple[Instruction, ...] = field(metadata=HIDDEN)
     labels: dict[int, str] = field(metadata=HIDDEN)
@@ -25,9 +26,9 @@ class SassListing(Document):
     code_sha256: str
     """SHA-256 of the bytes of the code section. If two are equal, the code is identical."""
 
-    def count(self, *classes: InstructionClass) -> int:
-        """Return the number of instructions of these classes, or of all if none is named."""
-        return sum(not classes or i.cls in classes for i in self.instructions)
+    def count(self, cls: InstructionClass) -> int:
+        """Return the number of instructions of a class."""
+        return sum(instruction.cls is cls for instruction in self.instructions)
 
     @property
     @shown("instructions")
@@ -61,12 +62,6 @@ class SassListing(Document):
 
     @property
     @shown()
-    def classes(self) -> dict[InstructionClass, int]:
-        """Number of instructions of each class that occurs."""
-        return {cls: number for cls in InstructionClass if (number := self.count(cls))}
-
-    @property
-    @shown()
     def listing(self) -> list[str]:
         """Lines ``00a0  @!P0 FSEL R1, R2, RZ, P1``, and ``.L_x_1:`` before the target of a label."""
         lines = []
@@ -88,8 +83,7 @@ class DiffKind(StrEnum):
     ADDED = "added"
 
 
-@dataclass(frozen=True)
-class DiffRow:
+class DiffRow(NamedTuple):
     """One row: an instruction before, after, or both."""
 
     kind: DiffKind
@@ -97,12 +91,30 @@ class DiffRow:
     after: Instruction | None
 
 
-@dataclass(frozen=True)
-class SassDiff:
-    """Two aligned listings, and their difference by instruction class."""
+# R12, UR4, P0, UP1, B0, SB0; RZ, URZ, PT and UPT are constants and stay.
+_NUMBERED = re.compile(r"\b(U?R|U?P|S?B)\d+\b")
+_LABEL = re.compile(r"`\([.$\w]+\)")
 
-    rows: Sequence[DiffRow]
-    delta: dict[InstructionClass, int]
-    """Instructions after minus instructions before, for each class that differs."""
-    identical: bool
-    """True if not one byte of code differs."""
+
+@lru_cache(maxsize=1)
+def aligned(before: tuple[Instruction, ...], after: tuple[Instruction, ...]) -> tuple[DiffRow, ...]:
+    """Return the rows of a side-by-side comparison; of long listings it takes seconds.
+
+    The registers of two compilations are numbered anew, so numbering alone is no difference; labels neither.
+    """
+    rows = list[DiffRow]()
+    # No "junk": in machine code the frequent opcodes are as significant as the rare ones.
+    matcher = SequenceMatcher(None, [i.opcode for i in before], [i.opcode for i in after], autojunk=False)
+    for tag, i, i_end, j, j_end in matcher.get_opcodes():
+        if tag == "equal":
+            for left, right in zip(before[i:i_end], after[j:j_end], strict=True):
+                same = _without_numbers(left) == _without_numbers(right)
+                rows.append(DiffRow(DiffKind.SAME if same else DiffKind.CHANGED, left, right))
+        else:
+            rows += [DiffRow(DiffKind.REMOVED, left, None) for left in before[i:i_end]]
+            rows += [DiffRow(DiffKind.ADDED, None, right) for right in after[j:j_end]]
+    return tuple(rows)
+
+
+def _without_numbers(instruction: Instruction) -> str:
+    return _LABEL.sub("label", _NUMBERED.sub(r"\1", instruction.text))

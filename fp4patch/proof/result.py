@@ -11,9 +11,8 @@ from fp4patch.core.verdict import OnTree, PassOrFail, Verdict
 from fp4patch.proof import verdict
 from fp4patch.proof.coverage import Coverage
 from fp4patch.proof.execution.result import Executed
-from fp4patch.proof.listing import SassDiff, SassListing
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.verdict import Check
-from fp4patch.sass.instruction import InstructionClass
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,6 @@ class ProbeResult(Document):
     """Machine code of the pristine tree."""
     after: SassListing | None
     """Machine code of the patched tree."""
-    diff: SassDiff | None = field(metadata=HIDDEN)
     checks: tuple[Check, ...]
     error: str = ""
     """Error message of the compiler, if it refused."""
@@ -54,13 +52,12 @@ class ProbeResult(Document):
     @shown()
     def identical(self) -> bool | None:
         """True if not one byte of code differs; null if nothing was compared."""
-        return self.diff.identical if self.diff else None
+        return is_same(self.before, self.after) if self.before and self.after else None
 
-    @property
-    @shown()
-    def delta(self) -> dict[InstructionClass, int] | None:
-        """Instructions after minus before, of each class that differs; null if nothing was compared."""
-        return self.diff.delta if self.diff else None
+
+def is_same(before: SassListing | None, after: SassListing | None) -> bool:
+    """Return whether there is code on both sides, and not one byte of it differs."""
+    return bool(before and after and before.code_sha256 == after.code_sha256)
 
 
 @dataclass(frozen=True)

@@ -118,25 +118,20 @@ Code = tuple[list[Instruction], dict[str, int]]
 """A section's instructions, with the padding, and label name to address; two labels may share an address."""
 
 
-def read_sections(text: str, *, only: str = "") -> dict[str, Code]:
+def read_sections(text: str) -> dict[str, Code]:
     """Return the instructions and labels of each section ``.text.<name>``; SassError with a line that has no known
-    form. ``only``: there may be no other section."""
+    form."""
     code: dict[str, Code] = {}
     section, name = "", ""
     for number, line in enumerate(text.splitlines(), start=1):
         if found := _INSTRUCTION.fullmatch(line):
             if not name:
-                raise _not_understood(number, line, f"code outside of .text.{only}")
+                raise _not_understood(number, line, "code outside of a section of code")
             instructions, _ = code[name]
             instructions.append(_instruction(found, number, line, expected=len(instructions) * STEP))
         elif found := _SECTION.fullmatch(line):
             section = found["name"]
             name = section.removeprefix(".text.") if section.startswith(".text.") else ""
-            if only and name and name != only:
-                raise SassError(
-                    f"line {number} of the listing begins {section}, where {only} alone is expected",
-                    help=f'declare it extern "C" __global__ void {only}(…), and no other',
-                )
             if name:
                 code.setdefault(name, ([], {}))
         elif found := _LABEL.fullmatch(line):

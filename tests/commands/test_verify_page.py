@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 from browser import PATIENCE, browser
-from verify_reports import F2FP, HOSTILE, REPORTS, SM121A, identical, instruction, listing, on_121, report
+from verify_reports import F2FP, HOSTILE, REPORTS, SM121A, instruction, listing, on_121, report
 
 from fp4patch.commands.verify_page import page
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.listing import DiffKind, DiffRow, SassDiff
 from fp4patch.proof.result import ProbeResult, ToolchainInfo, VerifyReport
 from fp4patch.proof.verdict import Check
 
@@ -89,7 +88,7 @@ def hostile_report() -> VerifyReport:
     code = listing(SM121A, instruction(0, "EXIT", HOSTILE), labels={0: HOSTILE})
     result = dataclasses.replace(
         on_121(Verdict.FAIL), probe=HOSTILE, title=HOSTILE, error=HOSTILE, before=code, after=code,
-        diff=identical(code), checks=(Check(HOSTILE, HOSTILE, Verdict.FAIL, HOSTILE),),
+        checks=(Check(HOSTILE, HOSTILE, Verdict.FAIL, HOSTILE),),
     )  # fmt: skip
     problem = Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE)
     return dataclasses.replace(
@@ -166,9 +165,7 @@ def long_report(probes: int, rows: int) -> VerifyReport:
 
     def result(number: int) -> ProbeResult:
         before, after = (listing(SM121A, *(drawn(draw, index) for index in range(rows))) for _ in range(2))
-        pairs = zip(before.instructions, after.instructions, strict=True)
-        diff = SassDiff(tuple(DiffRow(DiffKind.CHANGED, old, new) for old, new in pairs), {}, identical=False)
-        return dataclasses.replace(on_121(), probe=f"cutlass/p{number}", before=before, after=after, diff=diff)
+        return dataclasses.replace(on_121(), probe=f"cutlass/p{number}", before=before, after=after)
 
     return report(*map(result, range(probes)))
 
@@ -198,7 +195,7 @@ def test_listings_are_compressed_open_on_demand_and_fit_a_phone(running: Any, tm
 
 def test_long_stretches_fold_and_no_row_is_lost(running: Any, tmp_path: Path) -> None:
     code = listing(SM121A, *(instruction(index, "FSEL", f"R{index}") for index in range(100)))
-    same = dataclasses.replace(on_121(), before=code, after=code, diff=identical(code))
+    same = dataclasses.replace(on_121(), before=code, after=code)
     with opened(running, tmp_path / "a.html", report(same), "#t1-cutlass/e2m1-x2-sm_121a") as tab:
         more = tab.locator(".sass button")
         more.wait_for()

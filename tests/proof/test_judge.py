@@ -12,7 +12,7 @@ from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict, overall
 from fp4patch.proof.judge import Effects, concerns, effects, judge, unjudged
-from fp4patch.proof.listing import DiffRow, SassDiff, SassListing
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import Instruction, InstructionClass
@@ -40,7 +40,6 @@ def listing(*opcodes: str, registers: int = 10) -> SassListing:
 
 def exactly(*opcodes: str, registers: int = 10) -> SassListing:
     return SassListing(
-        function="probe",
         arch=A121,
         instructions=tuple(Instruction(16 * n, "", opcode, "", OPCODES[opcode]) for n, opcode in enumerate(opcodes)),
         labels={},
@@ -49,8 +48,8 @@ def exactly(*opcodes: str, registers: int = 10) -> SassListing:
     )
 
 
-def one(rule: Rule, after: SassListing, diff: SassDiff | None = None) -> Check:
-    (check,) = judge([rule], after, diff)
+def one(rule: Rule, after: SassListing, before: SassListing | None = None) -> Check:
+    (check,) = judge([rule], before, after)
     assert check.because == "of a reason"
     return check
 
@@ -59,16 +58,12 @@ def rule(**conditions: object) -> Rule:
     return replace(RULE, **({"forbids": ()} | conditions))  # type: ignore[arg-type]
 
 
-def same(identical: bool) -> SassDiff:
-    rows: tuple[DiffRow, ...] = ()
-    return SassDiff(rows, {} if identical else {InstructionClass.FLOAT: 7}, identical)
-
-
 def test_identical_holds_only_where_no_byte_differs() -> None:
-    assert one(rule(identical=True), listing("FADD"), same(True)).verdict is Verdict.PASS
-    failed = one(rule(identical=True), listing("FADD"), same(False))
+    code, longer = listing("FADD"), replace(listing("FADD", "FADD", "BRA"), code_sha256="1")
+    assert one(rule(identical=True), code, code).verdict is Verdict.PASS
+    failed = one(rule(identical=True), longer, code)
     assert failed.verdict is Verdict.FAIL
-    assert failed.detail == "the code differs: +7 float"
+    assert failed.detail == "the code differs: +1 branch, +1 float"
 
 
 def test_identical_fails_where_there_is_nothing_to_compare_with() -> None:
@@ -109,7 +104,7 @@ def test_nothing_checked_is_a_failure() -> None:
 @pytest.mark.parametrize("opcodes", [("EXIT",), ("FADD", "STL", "EXIT")])
 def test_code_that_the_compiler_left_nothing_of_fails_whatever_it_satisfies(opcodes: tuple[str, ...]) -> None:
     rules = [rule(forbids=("^F2FP",)), rule(without=("branches",)), rule(identical=True)]
-    checks = judge(rules, exactly(*opcodes), same(True))
+    checks = judge(rules, exactly(*opcodes), exactly(*opcodes))
     assert [check.verdict for check in checks] == [Verdict.PASS] * 3 + [Verdict.FAIL]
     assert overall(check.verdict for check in checks) is Verdict.FAIL
 
@@ -222,9 +217,9 @@ def compiled(*opcodes: str) -> SassListing:
 )
 def test_effects_that_no_execution_shows_are_those_of_upstream(pristine: str, patched: str, found: str) -> None:
     before, after = compiled(*pristine.split()), compiled(*patched.split())
-    row = ProbeResult("lib/x8", "", A121, ProbeKind.SASS, before, after, same(identical=False), ())
+    row = ProbeResult("lib/x8", "", A121, ProbeKind.SASS, before, replace(after, code_sha256="1"), ())
     failed = list(effects(row, Effects.of(before)))
     assert [check.detail for check in failed] == [found] * bool(found)
     assert all(check.verdict.failed for check in failed)
     assert list(effects(row, Effects.of(before, after))) == []
-    assert list(effects(replace(row, diff=same(identical=True)), Effects.of(before))) == []
+    assert list(effects(replace(row, after=after), Effects.of(before))) == []

@@ -22,7 +22,7 @@ LISTINGS = sorted(GOLDEN.glob("*.txt"))
 
 
 def read(text: str, arch: str = "sm_121a") -> SassListing:
-    return machine_code.parse(text, arch=Arch.parse(arch), registers=24, code_sha256="0" * 64)
+    return machine_code.unit_listing(text, cubin((".text.probe", CODE, b"code")), arch=Arch.parse(arch))
 
 
 def golden(name: str) -> str:
@@ -45,7 +45,7 @@ def test_every_golden_listing_is_understood(path: Path) -> None:
     tail = [line.split("*/", 1)[1].split() for line in text.splitlines() if re.search(r"/\*[0-9a-f]{4}\*/", line)]
     assert [words[0].rstrip(";") for words in tail[-padding:]] == ["BRA"] + ["NOP"] * (padding - 1)
     assert listing.instructions[-1].opcode in ("EXIT", "RET.REL.NODEC")
-    assert [i.address for i in listing.instructions] == list(range(start, start + 16 * listing.count(), 16))
+    assert [i.address for i in listing.instructions] == list(range(start, start + 16 * listing.size, 16))
 
 
 def test_the_conversion_is_seen_for_what_it_is() -> None:
@@ -54,7 +54,7 @@ def test_the_conversion_is_seen_for_what_it_is() -> None:
         (conversion,) = [i for i in listing.instructions if i.cls is InstructionClass.FP4]
         assert conversion.opcode == "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"
         assert conversion.operands == "R0, R5, R4, RZ"
-        assert listing.count() == 13
+        assert listing.size == 13
         assert str(listing.arch) == arch
 
 
@@ -141,14 +141,6 @@ def test_a_listing_without_code_is_refused() -> None:
             read(text)
 
 
-def test_another_kernel_is_refused() -> None:
-    text = golden("e2m1.sm_121a")
-    with pytest.raises(ProofError, match=r"begins \.text\.other"):
-        read(text.replace("probe", "other"))
-    with pytest.raises(ProofError, match=r"begins \.text\.second"):
-        read(text + text.replace("probe", "second"))
-
-
 def test_a_branch_elsewhere_is_not_padding() -> None:
     text = golden("e2m1.sm_121a").replace("BRA `(.L_x_0)", "BRA `(.L_x_1)")
     assert read(text).instructions[-1].opcode == "BRA"
@@ -166,14 +158,12 @@ def test_a_branch_elsewhere_is_not_padding() -> None:
 def test_what_begins_as_a_kernel_of_sm_87_and_differs_is_code(old: str, new: str) -> None:
     text = golden("branches.sm_87")
     assert text.count(old) == 1
-    assert read(text, "sm_87").count() + 20 == read(text.replace(old, new), "sm_87").count()
+    assert read(text, "sm_87").size + 20 == read(text.replace(old, new), "sm_87").size
 
 
 def test_a_unit_of_sm_87_counts_each_kernel_from_its_own_code() -> None:
     text = golden("branches.sm_87")
-    both = machine_code.parse_unit(
-        text + text.replace("probe", "second"), arch=Arch.parse("sm_87"), registers=24, code_sha256=""
-    )
+    both = read(text + text.replace("probe", "second"), "sm_87")
     one = read(text, "sm_87")
     assert both.size == 2 * one.size
     assert [address for address, name in both.labels.items() if name == "probe"] == [320]
@@ -184,11 +174,21 @@ def test_a_unit_of_sm_87_counts_each_kernel_from_its_own_code() -> None:
     assert addresses == sorted(set(addresses))
 
 
-def test_registers_are_those_of_the_one_kernel() -> None:
-    assert machine_code.registers("ptxas info    : Used 22 registers, used 0 barriers") == 22
-    for log in ("", "Used 8 registers\nUsed 9 registers"):
-        with pytest.raises(ProofError, match="one is expected"):
-            machine_code.registers(log)
+def test_each_kernel_of_an_object_file_has_its_own_code_and_registers() -> None:
+    text = golden("e2m1.sm_121a").replace("probe", "alpha") + golden("branches.sm_121a").replace("probe", "beta")
+    content = cubin((".text.alpha", CODE, b"a"), (".text.beta", CODE, b"b"))
+    log = "".join(
+        f"ptxas info : Compiling entry function '{name}' for 'sm_121a'\nptxas info : Used {number} registers\n"
+        for name, number in (("alpha", 12), ("beta", 40))
+    )
+    arch = Arch.parse("sm_121a")
+    beta, alpha = machine_code.kernel_listings(text, content, arch=arch, log=log, kernels=["beta", "alpha"])
+    assert (alpha.instructions, alpha.registers) == (read(golden("e2m1.sm_121a")).instructions, 12)
+    assert (beta.instructions, beta.registers) == (read(golden("branches.sm_121a")).instructions, 40)
+    assert alpha.code_sha256 != beta.code_sha256
+    assert machine_code.unit_listing(text, content, arch=arch, log=log).registers == 40
+    with pytest.raises(ProofError, match=r"no instruction of \.text\.gamma"):
+        machine_code.kernel_listings(text, content, arch=arch, log=log, kernels=["gamma"])
 
 
 # --- cubins, made by hand: name, flags, content ---
@@ -225,16 +225,18 @@ def test_a_shared_bank_of_constants_counts_only_if_the_code_reads_it() -> None:
 
     def same(number: str) -> bool:
         one, other = (cubin(code, (f".nv.constant{number}", DATA, table)) for table in (b"table", b"fable"))
-        return machine_code.same_code("probe", listing, one, other)
+        digests = {machine_code.code_digest(content, "probe", listing.instructions) for content in (one, other)}
+        return len(digests) == 1
 
     assert (same(bank), same("4")) == (False, True)
 
 
 def test_a_cubin_with_other_kernels_or_none_is_refused() -> None:
     with pytest.raises(ProofError, match="no code"):
-        machine_code.code_digest(cubin((".nv.constant3", DATA, b"table")))
-    with pytest.raises(ProofError, match=r"\.text\.other, \.text\.probe"):
-        machine_code.code_digest(cubin((".text.other", CODE, b"x"), (".text.probe", CODE, b"x")))
+        machine_code.has_subroutines(cubin((".nv.constant3", DATA, b"table")))
+    with pytest.raises(ProofError, match=r"holds other, probe, where \.text\.probe alone"):
+        machine_code.has_subroutines(cubin((".text.other", CODE, b"x"), (".text.probe", CODE, b"x")))
+    assert machine_code.has_subroutines(cubin((".text.probe", CODE, b"x"), (".text.__cuda_sm3x_div", CODE, b"x")))
     for broken in (b"", b"not an object file", cubin((".text.probe", CODE, b"x"))[:70]):
         with pytest.raises(ProofError, match="not a cubin"):
             machine_code.code_digest(broken)
@@ -253,32 +255,20 @@ def test_a_listing_that_was_cut_off_anywhere_is_not_whole() -> None:
 # --- whole source files ----------------------------------------------------------------------------------------------
 
 
-def read_unit(text: str) -> SassListing:
-    return machine_code.parse_unit(text, arch=Arch.parse("sm_121a"), registers=24, code_sha256="0" * 64)
-
-
 def test_the_kernels_of_a_source_file_follow_one_another() -> None:
     one, two = golden("e2m1.sm_121a"), golden("branches.sm_121a")
     first, second = read(one), read(two)
-    both = read_unit(two.replace("probe", "zeta") + one.replace("probe", "alpha"))
-    assert both.function == "2 kernels"
+    both = read(two.replace("probe", "zeta") + one.replace("probe", "alpha"))
     assert [i.opcode for i in both.instructions] == [i.opcode for i in (*first.instructions, *second.instructions)]
-    assert [i.address for i in both.instructions] == list(range(0, 16 * both.count(), 16))
+    assert [i.address for i in both.instructions] == list(range(0, 16 * both.size, 16))
     assert both.labels[0] == "alpha"
-    assert both.labels[16 * first.count()] == "zeta"
+    assert both.labels[16 * first.size] == "zeta"
     assert both.count(InstructionClass.FP4) == 1
     assert set(second.labels.values()) <= set(both.labels.values())
 
 
 def test_a_source_file_without_kernels_or_with_a_strange_line_is_refused() -> None:
     with pytest.raises(ProofError, match="no instruction"):
-        read_unit("")
+        read("")
     with pytest.raises(ProofError, match="not understood"):
-        read_unit(golden("e2m1.sm_121a") + "\n what is this\n")
-
-
-def test_the_registers_of_a_source_file_are_the_most_that_a_kernel_takes() -> None:
-    log = "ptxas info    : Used 12 registers\nptxas info    : Used 40 registers\nptxas info    : Used 8 registers\n"
-    assert machine_code.registers(log, whole_unit=True) == 40
-    with pytest.raises(ProofError, match="0 kernels"):
-        machine_code.registers("", whole_unit=True)
+        read(golden("e2m1.sm_121a") + "\n what is this\n")

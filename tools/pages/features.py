@@ -126,9 +126,9 @@ class Compiler:
             if done.status:
                 return "rejected", refusal(done.err + done.out)
             text = process.run([str(self.nvdisasm), "-c", str(cubin)], limit=600).out
-            machine_code.check_whole(text, cubin.read_bytes())
-        listing = machine_code.parse_unit(text, arch=target, registers=0, code_sha256="")
-        return judge(feature, listing.instructions)
+            content = cubin.read_bytes()
+            machine_code.check_whole(text, content)
+        return judge(feature, machine_code.unit_listing(text, content, arch=target).instructions)
 
 
 def kernel(feature: Feature, target: Arch, isa: str) -> str:

@@ -127,9 +127,9 @@ def _code(pull: Pull, report: VerifyReport) -> Iterator[str]:
     for result in report.results:
         if (after := result.after) and any(fnmatchcase(result.probe, pattern) for pattern in pull.probes):
             one, before = executed.get((result.probe, result.arch)), result.before
-            old = (f"{before.count():,}", str(before.branches)) if before else ("does not compile", "")
+            old = (f"{before.size:,}", str(before.branches)) if before else ("does not compile", "")
             name = result.probe.partition("/")[2]
-            counts = f"{old[0]} → {after.count():,} | {old[1]} → {after.branches}"
+            counts = f"{old[0]} → {after.size:,} | {old[1]} → {after.branches}"
             yield f"| {name} | {result.arch} | {counts} | {summary(one) if one else ''} |"
 
 
