@@ -99,11 +99,10 @@ def executions(executed: Executed, *, failed: bool = False) -> Iterator[str]:
 
 def unchecked(coverage: Coverage) -> Iterator[str]:
     """Yield the changed lines that no check judged, by the reason, and the files that no probe reads."""
-    by_reason: dict[tuple[str, str], list[LineSpan]] = {}
+    by_reason: dict[str, list[LineSpan]] = {}
     for span in (*coverage.compiled, *coverage.left_out):
-        by_reason.setdefault((span.because, listed(span.arch)), []).append(span)
-    for (because, archs), spans in by_reason.items():
-        yield f"for {archs}, {because}: {', '.join(places(spans))}"
+        by_reason.setdefault(span.because, []).append(span)
+    yield from (f"{because}: {', '.join(places(spans))}" for because, spans in by_reason.items())
     if coverage.unread:
         yield unread_files(coverage.unread)
 

@@ -18,8 +18,7 @@ from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import Store
 from fp4patch.proof import machine_code
 from fp4patch.proof.disassemble import disassemble
-from fp4patch.proof.listing import SassListing
-from fp4patch.proof.probe import Compiled, Compiler, together
+from fp4patch.proof.probe import Built, Compiler, together
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
@@ -58,23 +57,6 @@ class CompileRequest:
 
 
 @dataclass(frozen=True)
-class Built:
-    """One probe, architecture and side: the listing, or why there is none."""
-
-    listing: SassListing | None = None
-    content: bytes = b""
-    """The object file: a cubin, or one with host code."""
-    error: str = ""
-    unsupported: bool = False
-    """This compiler does not know the architecture."""
-    cached: bool = False
-    lines: SourceLines = field(default_factory=SourceLines)
-
-
-NOT_BUILT = Built()
-
-
-@dataclass(frozen=True)
 class Configured:
     """A patched probe as a build with other flags compiles it."""
 
@@ -83,9 +65,7 @@ class Configured:
     flags: tuple[str, ...]
     same: bool
     """Its code is the same as with the usual flags."""
-    cubin: bytes
-    listing: SassListing | None
-    error: str
+    built: Built
 
 
 FAST = "-use_fast_math"
@@ -106,7 +86,7 @@ class CompiledProbes:
 
     def side(self, probe: str, arch: Arch, side: SideName) -> Built:
         """Return one side; an empty one where it was not compiled."""
-        return self.built.get((probe, arch, side), NOT_BUILT)
+        return self.built.get((probe, arch, side), Built())
 
     @property
     def cubins(self) -> dict[tuple[str, Arch, str], bytes]:
@@ -160,7 +140,7 @@ def _compiled(
         for arch in dict.fromkeys(arch for archs in targets.values() for arch in archs)
     ]
     futures: dict[Future[list[Built]], tuple[_Unit, Arch, str]] = {
-        pool.submit(builder.build_all, unit, arch, sides[side]): (unit, arch, side)
+        pool.submit(builder.build, unit, arch, sides[side]): (unit, arch, side)
         for unit, arch, _ in units
         if unit
         # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
@@ -178,7 +158,7 @@ def _compiled(
     pairs = [(probe, source, arch) for probe, source in request.probes for arch in targets[probe.id]]
     for probe, source, arch in pairs:
         if probe.kind is ProbeKind.HOST and built[probe.id, arch, "patched"].error:
-            built[probe.id, arch, "pristine"] = builder.build(probe, source, arch, sides["pristine"])
+            built[probe.id, arch, "pristine"] = builder.build([(probe, source)], arch, sides["pristine"])[0]
     otherwise = [
         pool.submit(builder.configured, unit, arch, sides["patched"], flags, built)
         for unit, arch, size in units
@@ -230,52 +210,36 @@ class _Builder:
             return len(digests) == 1
 
         return [
-            Configured(probe.id, arch, flags, is_same(probe.id, other), other.content, other.listing, other.error)
-            for (probe, _), other in zip(unit, self.build_all(unit, arch, side, flags), strict=True)
+            Configured(probe.id, arch, flags, is_same(probe.id, other), other)
+            for (probe, _), other in zip(unit, self.build(unit, arch, side, flags), strict=True)
         ]
 
-    def build_all(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[Built]:
+    def build(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[Built]:
         """Return the probes of a translation unit; each alone if they do not compile together: none hides others."""
+        probe, source = unit[0]
         if len(unit) > 1:
-            first, source = unit[0]
-            every = replace(first, defines={})
-            compiled = self._compiler.compile(every, source, arch, side, together(unit), more)
-            if not compiled.failed:
-                try:
-                    return self._listed(unit, arch, compiled)
-                except ProofError:
-                    pass  # compiled alone, each reports its own error
-        return [self.build(probe, source, arch, side, more) for probe, source in unit]
-
-    def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[Built]:
-        cubin = compiled.content
-        text = disassemble(cubin, toolchain=self._toolchain, runner=self._runner, store=self._store)
-        machine_code.check_whole(text, cubin)
-        names = [machine_code.kernel_of(probe.id, ()) for probe, _ in unit]
-        listings = machine_code.kernel_listings(text, cubin, arch=arch, log=compiled.log, kernels=names)
-        return [
-            Built(listing, cubin, cached=compiled.cached, lines=compiled.lines.of(name))
-            for name, listing in zip(names, listings, strict=True)
-        ]
-
-    def build(self, probe: Probe, source: Path, arch: Arch, side: Side, more: Sequence[str] = ()) -> Built:
-        compiled = self._compiler.compile(probe, source, arch, side, more=more)
-        if compiled.failed:
-            return Built(error=compiled.log, unsupported=compiled.unsupported)
-        if probe.kind is ProbeKind.HOST:
-            return Built(content=compiled.content, cached=compiled.cached, lines=compiled.lines)
+            built = self._compiler.compile(replace(probe, defines={}), source, arch, side, together(unit), more)
+        else:
+            built = self._compiler.compile(probe, source, arch, side, more=more)
         try:
-            whole_unit = probe.kind is ProbeKind.UNIT or machine_code.has_subroutines(compiled.content)
-            text = disassemble(compiled.content, toolchain=self._toolchain, runner=self._runner, store=self._store)
-            machine_code.check_whole(text, compiled.content)
-            if whole_unit:
-                listing = machine_code.unit_listing(text, compiled.content, arch=arch, log=compiled.log)
-            else:
-                kernels = [machine_code.KERNEL]
-                (listing,) = machine_code.kernel_listings(
-                    text, compiled.content, arch=arch, log=compiled.log, kernels=kernels
-                )
+            if not built.error:
+                return self._read([probe for probe, _ in unit], arch, built)
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.
-            return Built(content=compiled.content, error=f"{error.message}\n{error.help}", cached=compiled.cached)
-        return Built(listing, compiled.content, cached=compiled.cached, lines=compiled.lines)
+            built = replace(built, error=f"{error.message}\n{error.help}")
+        return [self.build([one], arch, side, more)[0] for one in unit] if len(unit) > 1 else [built]
+
+    def _read(self, probes: Sequence[Probe], arch: Arch, built: Built) -> list[Built]:
+        """Return the probes of an object file with their listings."""
+        if probes[0].kind is ProbeKind.HOST:
+            return [built]
+        text = disassemble(built.content, toolchain=self._toolchain, runner=self._runner, store=self._store)
+        if len(probes) == 1 and (probes[0].kind is ProbeKind.UNIT or machine_code.has_subroutines(built.content)):
+            return [replace(built, listing=machine_code.unit_listing(text, built.content, arch=arch, log=built.log))]
+        there = [machine_code.KERNEL] if len(probes) == 1 else []
+        names = [machine_code.kernel_of(probe.id, there) for probe in probes]
+        listings = machine_code.kernel_listings(text, built.content, arch=arch, log=built.log, kernels=names)
+        return [
+            replace(built, listing=listing, lines=built.lines.of(name))
+            for name, listing in zip(names, listings, strict=True)
+        ]

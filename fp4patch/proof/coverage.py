@@ -1,7 +1,7 @@
 """Changed lines of a tree, and those of which no check judged what the compiler made.
 
 A line counts as changed if ``difflib`` says so; where lines were removed, their neighbours do. Comments, empty lines,
-and lines of braces alone need no check. On each target of the verification:
+and lines of braces alone need no check. On each target that something was compiled for:
 
 - A line of a function belongs to a hunk: the neighbouring changed lines, with the statements that they are in, inside
   of the innermost function. The hunk is judged if a kernel whose code was executed, compared or counted has an
@@ -10,8 +10,7 @@ and lines of braces alone need no check. On each target of the verification:
   a branch of ``if constexpr`` that no probe instantiates.
 - A line of the preprocessor is judged if such a probe read its file; a declaration outside of functions, and the head
   of a function, if such a probe read the line.
-- A line that was judged on one target may have no code on another: the instruction is in the place of the software
-  there, or no probe reads the file.
+- A line is judged if it is on one target: on another the instruction may be in the place of the software.
 - A line that the preprocessor leaves out on every target is not checked, and neither is a file that no probe reads.
   Both are named, and are no failure for ``--strict``.
 - A long block of changed lines that another changed file has too, such as an encoder, is judged line by line with it.
@@ -21,10 +20,10 @@ and lines of braces alone need no check. On each target of the verification:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -38,19 +37,16 @@ from fp4patch.proof.source_lines import SourceLines
 NOT_READ = "no probe reads the file"
 LEFT_OUT = "the preprocessor leaves it out on every target"
 NO_CODE = "no code that was judged has an instruction of it"
-ON_OTHERS = "it was judged on another target"
 
 
 @dataclass(frozen=True)
 class LineSpan(Document):
-    """Changed lines of a file that follow each other, and that no check judged on some targets."""
+    """Changed lines of a file that follow each other, and that no check judged."""
 
     file: str
     first: int
     last: int
     """The last line, included."""
-    arch: tuple[Arch, ...]
-    """Targets on which nothing judged them."""
     because: str
 
     @property
@@ -69,8 +65,6 @@ class Coverage(Document):
     unjudged: tuple[LineSpan, ...] = ()
     """Lines that nothing judged on any target: that have no judged code, that every target leaves out, or that no
     probe reads."""
-    without_code: tuple[LineSpan, ...] = ()
-    """Lines without code on these targets, while on others they were judged."""
 
     @property
     def compiled(self) -> tuple[LineSpan, ...]:
@@ -119,13 +113,16 @@ class Hunk:
     """Lines of the statements that they are in, of a hunk of statements."""
 
 
-class State(Enum):
-    """What a target's probes are to a changed line."""
+class State(IntEnum):
+    """What probes are to a changed line; of several targets the greatest counts."""
 
     NOT_READ = auto()
     LEFT_OUT = auto()
     NO_CODE = auto()
     JUDGED = auto()
+
+
+_BECAUSE = {State.NOT_READ: NOT_READ, State.LEFT_OUT: LEFT_OUT, State.NO_CODE: NO_CODE}
 
 
 class Units(NamedTuple):
@@ -141,7 +138,6 @@ def coverage(
     made: Mapping[tuple[str, Arch], SourceLines],
     judged: Collection[tuple[str, Arch]],
     evaluated: Mapping[str, Sequence[range]],
-    archs: Sequence[Arch],
 ) -> Coverage:
     """Return what the checks of a tree judged of the lines that differ between two states of it.
 
@@ -149,9 +145,7 @@ def coverage(
     ``evaluated`` are the lines of build files and conditions that were evaluated, by file.
     """
     number, files = 0, 0
-    unjudged, without_code = list[LineSpan](), list[LineSpan]()
-    every = dict.fromkeys([*archs, *(arch for _, arch in made)])
-    by_file: dict[str, dict[int, dict[Arch, State]]] = {}
+    by_file: dict[str, dict[int, State]] = {}
     blocks: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for path, content in sorted(after.items()):
         if content is None or content == before.get(path):
@@ -161,9 +155,9 @@ def coverage(
         hunks = list(hunks_of(path, text, changed))
         number += sum(len(hunk.lines) for hunk in hunks)
         files += bool(hunks)
-        units = {arch: _units(path, arch, made, judged) for arch in every}
+        targets = [_units(path, arch, made, judged) for arch in dict.fromkeys(arch for _, arch in made)]
         by_file[path] = {
-            line: _states(path, hunk, line, units)
+            line: max((_state(path, hunk, line, units) for units in targets), default=State.NOT_READ)
             for hunk in hunks
             for line in hunk.lines
             if not any(line in span for span in evaluated.get(path, ()))
@@ -171,10 +165,7 @@ def coverage(
         for first, block in _blocks(text, sorted(changed)):
             blocks.setdefault(block, []).append((path, first))
     _share(by_file, blocks)
-    for path, by_line in by_file.items():
-        unjudged += _spans(path, by_line, lambda states: _unjudged(states, archs))
-        without_code += _spans(path, by_line, lambda states: _without_code(states, archs))
-    return Coverage(number, files, tuple(unjudged), tuple(without_code))
+    return Coverage(number, files, tuple(span for path, states in by_file.items() for span in _spans(path, states)))
 
 
 LONG = 20
@@ -191,15 +182,15 @@ def _blocks(after: str, changed: Sequence[int]) -> Iterator[tuple[int, tuple[str
 
 
 def _share(
-    by_file: Mapping[str, dict[int, dict[Arch, State]]], blocks: Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
+    by_file: Mapping[str, dict[int, State]], blocks: Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
 ) -> None:
-    """Count a line as judged on a target if it was in another file that has the same block."""
+    """Count a line as judged if it was in another file that has the same block."""
     for text, places in blocks.items():
         for offset in range(len(text) if len(places) > 1 else 0):
-            every = [by_file[path][first + offset] for path, first in places if first + offset in by_file[path]]
-            judged = {arch for states in every for arch, state in states.items() if state is State.JUDGED}
-            for states in every:
-                states.update((arch, State.JUDGED) for arch in judged if states[arch] is State.NO_CODE)
+            same = [(by_file[path], first + offset) for path, first in places if first + offset in by_file[path]]
+            if any(states[line] is State.JUDGED for states, line in same):
+                for states, line in same:
+                    states[line] = State.JUDGED if states[line] is State.NO_CODE else states[line]
 
 
 def _units(
@@ -209,62 +200,33 @@ def _units(
     return Units([lines for _, lines in of_arch], [lines for at, lines in of_arch if at in judged])
 
 
-def _states(path: str, hunk: Hunk, line: int, units: Mapping[Arch, Units]) -> dict[Arch, State]:
-    """Return what the probes of each target are to a line of a hunk."""
-
+def _state(path: str, hunk: Hunk, line: int, units: Units) -> State:
+    """Return what the probes of a target are to a line of a hunk."""
     # For the host, nvcc writes a statement of several lines as one.
     place = [span for span in hunk.statements if line in span] or [range(line, line + 1)]
-
-    def state(of: Units) -> State:
-        if not of.all:
-            return State.NOT_READ
-        if hunk.kind is Kind.DIRECTIVE:
-            return State.JUDGED if of.judged else State.NO_CODE
-        if not any(unit.reads(path, place) for unit in of.all):
-            return State.LEFT_OUT
-        if hunk.kind is Kind.DECLARATION:
-            return State.JUDGED if any(unit.reads(path, place) for unit in of.judged) else State.NO_CODE
-        return State.JUDGED if any(unit.compiles(path, hunk.statements) for unit in of.judged) else State.NO_CODE
-
-    return {arch: state(of) for arch, of in units.items()}
+    if not units.all:
+        return State.NOT_READ
+    if hunk.kind is Kind.DIRECTIVE:
+        return State.JUDGED if units.judged else State.NO_CODE
+    if not any(unit.reads(path, place) for unit in units.all):
+        return State.LEFT_OUT
+    if hunk.kind is Kind.DECLARATION:
+        return State.JUDGED if any(unit.reads(path, place) for unit in units.judged) else State.NO_CODE
+    return State.JUDGED if any(unit.compiles(path, hunk.statements) for unit in units.judged) else State.NO_CODE
 
 
-Missing = tuple[tuple[Arch, ...], str]
-"""Targets, and the reason why nothing judged a line on them."""
-
-
-def _unjudged(states: Mapping[Arch, State], archs: Sequence[Arch]) -> Missing:
-    of_all = set(states.values())
-    if State.JUDGED in of_all:
-        return (), ""
-    compiled = NO_CODE if State.NO_CODE in of_all else LEFT_OUT
-    return tuple(archs), compiled if of_all - {State.NOT_READ} else NOT_READ
-
-
-def _without_code(states: Mapping[Arch, State], archs: Sequence[Arch]) -> Missing:
-    if State.JUDGED not in states.values():
-        return (), ""
-    wanted = (State.NOT_READ, State.NO_CODE)  # what the preprocessor leaves out on one target is another's
-    return tuple(arch for arch in archs if states[arch] in wanted), ON_OTHERS
-
-
-def _spans(
-    path: str, by_line: Mapping[int, Mapping[Arch, State]], missing: Callable[[Mapping[Arch, State]], Missing]
-) -> Iterator[LineSpan]:
-    """Yield the lines that something is missing of, as spans that have the same targets and reason."""
-    open_: LineSpan | None = None
-    for line, states in sorted(by_line.items()):
-        archs, because = missing(states)
-        if not archs:
+def _spans(path: str, states: Mapping[int, State]) -> Iterator[LineSpan]:
+    """Yield the lines that nothing judged, as spans that have the same reason."""
+    span: LineSpan | None = None
+    for line, state in sorted(states.items()):
+        if state is State.JUDGED:
             continue
-        if open_ and (open_.last + 1, open_.arch, open_.because) == (line, archs, because):
-            open_ = LineSpan(path, open_.first, line, archs, because)
-            continue
-        if open_:
-            yield open_
-        open_ = LineSpan(path, line, line, archs, because)
-    if open_:
-        yield open_
+        begins = span.first if span and (span.last + 1, span.because) == (line, _BECAUSE[state]) else line
+        if span and begins == line:
+            yield span
+        span = LineSpan(path, begins, line, _BECAUSE[state])
+    if span:
+        yield span
 
 
 def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
@@ -285,16 +247,15 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
         line for one in source.directives for line in range(one.line, source.line(max(one.start, one.end - 1)) + 1)
     }
     yield from (Hunk(Kind.DIRECTIVE, (line,)) for line in sorted(directives.intersection(changed)))
-    statements = _statements(source)
     of_line: dict[int, list[Statement]] = {}
-    for statement in statements:
+    for statement in _statements(source):
         for line in statement.lines:
             of_line.setdefault(line, []).append(statement)
     lines: list[int] = []
     function = previous = 0
     for line in sorted(changed):
         inside = of_line.get(line, ())
-        owner = max((one.function for one in inside), default=0)
+        owner = max((one.scope[0] for one in inside if one.scope), default=0)
         if lines and (line > previous + 1 or (owner and owner != function)):
             yield from _of_statements(lines, function, of_line)
             lines = []
@@ -310,12 +271,12 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
 
 def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[Statement]]) -> Iterator[Hunk]:
     """Yield a hunk for the function's own lines, and for each of its branches; one has those inside of it too."""
-    by_line = {line: [one for one in of_line[line] if one.function == function] for line in lines}
-    branches = {line: min((one.branch for one in inside), key=len) for line, inside in by_line.items()}
-    for branch in dict.fromkeys(branches.values()):
-        inside = {one for those in by_line.values() for one in those if one.branch[: len(branch)] == branch}
+    by_line = {line: [one for one in of_line[line] if one.scope[:1] == (function,)] for line in lines}
+    scopes = {line: min((one.scope for one in inside), key=len) for line, inside in by_line.items()}
+    for scope in dict.fromkeys(scopes.values()):
+        inside = {one for those in by_line.values() for one in those if one.scope[: len(scope)] == scope}
         spans = {one.lines for one in inside} | {one.block for one in inside if one.block}
-        own = tuple(line for line in lines if branches[line] == branch)
+        own = tuple(line for line in lines if scopes[line] == scope)
         yield Hunk(Kind.STATEMENT, own, tuple(sorted(spans, key=lambda span: span.start)))
 
 
@@ -323,10 +284,9 @@ class Statement(NamedTuple):
     """Tokens up to a semicolon or a brace: a statement of a function, or a declaration outside of all."""
 
     lines: range
-    function: int
-    """Number of the innermost function, from 1 on; 0 outside."""
-    branch: tuple[int, ...] = ()
-    """Numbers of the branches of ``if constexpr`` that it is in, from the outermost on."""
+    scope: tuple[int, ...] = ()
+    """Number of the innermost function, from 1 on, and the offsets of the branches of ``if constexpr`` in it, from the
+    outermost on; empty outside of functions."""
     block: range = range(0)
     """Lines of the block of an ``if constexpr``, which is no instruction by itself."""
 
@@ -334,9 +294,8 @@ class Statement(NamedTuple):
 class _Scope(NamedTuple):
     """What an open brace began."""
 
-    function: int = 0
-    """Number of the function that it is in; 0 in a namespace or a class."""
-    branch: tuple[int, ...] = ()
+    scope: tuple[int, ...] = ()
+    """As of a statement in it."""
     branches: bool = False
     """True if it is a branch of ``if constexpr``."""
     head: int = -1
@@ -353,15 +312,16 @@ def _statements(source: Source) -> list[Statement]:
     scopes: list[_Scope] = []
     head: list[Token] = []
     saved: list[tuple[list[_Scope], list[Token]]] = []
-    outside = closed = _Scope()
+    closed = _Scope()
     names = {one.index: one.name for one in source.directives}
     functions, directive = 0, -1
 
+    def around() -> tuple[int, ...]:
+        return scopes[-1].scope if scopes else ()
+
     def finish() -> None:
         if any(token.text not in _NO_CODE for token in head):
-            lines = range(head[0].line, source.line(head[-1].end - 1) + 1)
-            scope = scopes[-1] if scopes else outside
-            found.append(Statement(lines, scope.function, scope.branch))
+            found.append(Statement(range(head[0].line, source.line(head[-1].end - 1) + 1), around()))
         head.clear()
 
     for token in source.tokens:
@@ -376,17 +336,15 @@ def _statements(source: Source) -> list[Statement]:
             elif name == "endif" and saved:
                 saved.pop()
         elif token.text == "{":
-            around = scopes[-1] if scopes else outside
-            inner = around.function
-            first = head[0].text if head else ""
+            first, inner = head[0].text if head else "", around()
             constexpr = first in ("if", "else") and "constexpr" in [token.text for token in head]
             branches = constexpr or (first == "else" and closed.branches)
-            branch = (*around.branch, token.start) if branches else around.branch
             if not inner and _is_function(head):
                 functions += 1
-                inner = functions
+                inner = (functions,)
             finish()
-            scopes.append(_Scope(inner, branch, branches, len(found) - 1 if constexpr else -1))
+            scope = (*inner, token.start) if branches else inner
+            scopes.append(_Scope(scope, branches, len(found) - 1 if constexpr else -1))
         elif token.text in "};":
             if token.text == ";":
                 head.append(token)

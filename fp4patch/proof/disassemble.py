@@ -6,11 +6,12 @@ from pathlib import Path
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
 from fp4patch.core.store import Store, key
+from fp4patch.proof.machine_code import check_whole
 from fp4patch.proof.toolchain import Toolchain
 
 
 def disassemble(cubin: bytes, *, toolchain: Toolchain, runner: Runner, store: Store) -> str:
-    """Return the output of ``nvdisasm -c`` for a cubin; ProofError for unsupported code."""
+    """Return the output of ``nvdisasm -c`` for a cubin; ProofError for unsupported code, or if it was cut off."""
     name = key("nvdisasm -c", toolchain.info.nvdisasm, toolchain.fingerprint, cubin)
     if kept := store.get(name):
         return str(kept)
@@ -23,5 +24,6 @@ def disassemble(cubin: bytes, *, toolchain: Toolchain, runner: Runner, store: St
             f"nvdisasm -c ended with status {status}: {messages.strip()}",
             help=f"nvdisasm {toolchain.info.nvdisasm} may not support this code",
         )
+    check_whole(text, cubin)
     store.put(name, text)
     return text

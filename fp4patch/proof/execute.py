@@ -118,15 +118,16 @@ def checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Ch
 
     for code in request.compiled.configured:
         what = does[code.probe]
-        if isinstance(what, Quantizes) and FAST in code.flags and not (code.same or code.error):
+        built = code.built
+        if isinstance(what, Quantizes) and FAST in code.flags and not (code.same or built.error):
             continue
-        if code.listing and not code.same and what and execute_too:
+        if built.listing and not code.same and what and execute_too:
             sampled = replace(what, sampled=True) if isinstance(what, Executes) else what
             alone = (code.probe, code.arch) in left_alone
             promise = Promise.EXACT_BUT_NAN_SIGN if alone else request.promise
-            changed[Subject(code.probe, sampled, code.arch, "patched", code.cubin, code.listing, promise)] = code
-        elif code.same or code.error:
-            add(code, code.same, "the same code" if code.same else code.error.splitlines()[0])
+            changed[Subject(code.probe, sampled, code.arch, "patched", built.content, built.listing, promise)] = code
+        elif code.same or built.error:
+            add(code, code.same, "the same code" if code.same else built.error.splitlines()[0])
     for code, run in zip(changed.values(), _execute(request, list(changed)), strict=True):
         add(code, not run.verdict.failed, f"other code, executed: {summary(run)}")
     return checks

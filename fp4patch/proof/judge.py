@@ -16,9 +16,10 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import counts
-from fp4patch.proof.compile import SIDES, Built, CompiledProbes
+from fp4patch.proof.compile import SIDES, CompiledProbes
 from fp4patch.proof.counts import Counts, Records, limit_of
 from fp4patch.proof.listing import SassListing
+from fp4patch.proof.probe import Built
 from fp4patch.proof.result import ProbeResult, is_same
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import InstructionClass

@@ -15,6 +15,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
 from fp4patch.core.store import Store, files_hash, key
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import KERNEL, kernel_of
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.toolchain import Toolchain
@@ -31,19 +32,22 @@ _LONGEST_ERROR = 4000  # characters; a template error can be megabytes, and its 
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """Result of compiling a probe."""
+class Built:
+    """One probe, architecture and side: the machine code, or why there is none."""
 
-    content: bytes
+    content: bytes = b""
     """The object file: a cubin, or a host object; empty where the compiler refused."""
-    log: str
-    """Messages of the compiler: the resource usage of ptxas, or its errors."""
-    failed: bool = False
+    log: str = ""
+    """Messages of the compiler: the resource usage of ptxas."""
+    error: str = ""
+    """Why the compiler refused, or why the code is not understood."""
     unsupported: bool = False
     """This compiler does not know the architecture."""
     cached: bool = False
     lines: SourceLines = field(default_factory=SourceLines)
     """Lines of the side's ``watched`` files; none of a host object that is not executed."""
+    listing: SassListing | None = None
+    """None of host code, and of an object file that was not read."""
 
 
 class Compiler:
@@ -66,7 +70,7 @@ class Compiler:
 
     def compile(
         self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
-    ) -> Compiled:
+    ) -> Built:
         """Return a cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal.
 
         Relocatable code is linked.
@@ -77,21 +81,19 @@ class Compiler:
         source = source.resolve()
         flags = self._flags(probe, arch, more)
         name = self._key(source, probe, flags, side, text)
-        if stored := self._store.get(name):
-            content = base64.b64decode(stored["content"])
-            lines = SourceLines(**stored["lines"])
-            return Compiled(content, stored["log"], failed=not content, cached=True, lines=lines)
+        if kept := self._store.get(name):
+            content = base64.b64decode(kept["content"])
+            return Built(content, kept["log"], kept["error"], cached=True, lines=SourceLines(**kept["lines"]))
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch:
-            compiled = self._compiled(source, probe, flags, side, text, Path(scratch))
+            built = self._built(source, probe, flags, side, text, Path(scratch))
         # ptxas refuses an instruction that the target does not have every time; another error may be the machine's.
-        if not compiled.failed or _NOT_ON_TARGET.search(compiled.log):
-            encoded = base64.b64encode(compiled.content).decode()
-            self._store.put(name, {"content": encoded, "log": compiled.log, "lines": asdict(compiled.lines)})
-        return compiled
+        if not built.error or _NOT_ON_TARGET.search(built.error):
+            encoded = base64.b64encode(built.content).decode()
+            rest = {"log": built.log, "error": built.error, "lines": asdict(built.lines)}
+            self._store.put(name, {"content": encoded, **rest})
+        return built
 
-    def _compiled(
-        self, source: Path, probe: Probe, flags: Sequence[str], side: Side, text: str, scratch: Path
-    ) -> Compiled:
+    def _built(self, source: Path, probe: Probe, flags: Sequence[str], side: Side, text: str, scratch: Path) -> Built:
         folder = side.folder()
         product, written = scratch / "probe.out", scratch / "together.cu"
         how: tuple[str | Path, ...] = ()
@@ -122,13 +124,13 @@ class Compiler:
         log = log.replace(str(folder), str(side.root)).strip()
         lines = source_lines(preprocessed, assembly, folder, side.watched)
         if status == 0 and product.is_file():
-            return Compiled(product.read_bytes(), log, lines=lines)
+            return Built(product.read_bytes(), log, lines=lines)
         log = log or f"nvcc ended with status {status} without a message"
         if first := _ERROR.search(log):
             log = log[first.start() :]  # warnings precede it, and can be megabytes too
         if len(log) > _LONGEST_ERROR:
             log = log[:_LONGEST_ERROR] + "\n…"
-        return Compiled(b"", log, failed=True, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
+        return Built(error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
 
     def _run(self, command: Sequence[str | Path], scratch: Path) -> tuple[int, str]:
         status, out, err = self._runner.run(command, scratch=scratch)

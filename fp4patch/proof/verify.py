@@ -161,7 +161,6 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         compiled.lines,
         _judged(compiled.lines, results, executed),
         _evaluated(pristine.overlay, written, patches, evaluated.results, authors),
-        run.archs,
     )
     return VerifyReport(
         variant=run.variant.name,
@@ -234,7 +233,7 @@ def _evaluated(
 def _unjudged_lines(coverage: Coverage) -> Iterator[Problem]:
     """Yield a problem for each stretch of changed lines that a target compiles, and that nothing judged."""
     for span in coverage.compiled:
-        expected = f"a check of lines {span.first} to {span.last} on {', '.join(map(str, span.arch))}"
+        expected = f"a check of lines {span.first} to {span.last}"
         yield Problem(expected, f"none: {span.because}", file=span.file, line=span.first)
 
 

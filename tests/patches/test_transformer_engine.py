@@ -147,11 +147,9 @@ def test_the_functions_of_the_headers_pass_for_a_family(
     found = json.loads(said.out)
     assert (said.status, found["verdict"]) == (0, "pass"), said.err
     # Upstream's static_assert refuses bare targets: no probe reads the file there.
-    without = found["coverage"]["without_code"]
-    assert {tuple(span["arch"]) for span in without} == {("sm_120",)}
     # Of one function that selects a register there is no instruction.
-    (line,) = (span["first"] for span in found["coverage"]["unjudged"] if "instruction" in span["because"])
-    assert "operand >> 32 * nth" in (tree / without[0]["file"]).read_text().splitlines()[line - 1]
+    (span,) = (span for span in found["coverage"]["unjudged"] if "instruction" in span["because"])
+    assert "operand >> 32 * nth" in (tree / span["file"]).read_text().splitlines()[span["first"] - 1]
     probes = {one["probe"].rpartition("/")[2] for one in found["results"]}
     encoders = {f"encoder-{kind}{n}" for kind in ("x", "pairs-x", "stochastic-x") for n in (1, 2, 4, 8, 16)}
     encoders = (encoders | {"encoder-product"}) - {"encoder-pairs-x1", "encoder-stochastic-x16"}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from fp4patch.core.arch import Arch
-from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, NOT_READ, ON_OTHERS, Coverage, changed_lines, coverage
+from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, NOT_READ, Coverage, changed_lines, coverage
 from fp4patch.proof.source_lines import SourceLines
 
 A, F = Arch.parse("sm_121a"), Arch.parse("sm_121")
@@ -51,7 +51,7 @@ def judged(
         for arch, lines in code.items()
     }
     names = [at for at in made if at[1] not in without]
-    return coverage({"a.h": before.encode()}, {"a.h": text.encode()}, made, names, {}, (A, F))
+    return coverage({"a.h": before.encode()}, {"a.h": text.encode()}, made, names, {})
 
 
 def places(of: Coverage) -> list[tuple[str, str]]:
@@ -60,7 +60,7 @@ def places(of: Coverage) -> list[tuple[str, str]]:
 
 def test_a_line_is_judged_where_a_kernel_has_an_instruction_of_it() -> None:
     found = judged(after(4, 7), {A: [4, 7], F: [4, 7]})
-    assert (found.lines, found.files, found.unjudged, found.without_code) == (2, 1, (), ())
+    assert (found.lines, found.files, found.unjudged) == (2, 1, ())
 
 
 def test_a_function_that_no_probe_calls_is_not_judged_whatever_else_its_file_holds() -> None:
@@ -72,9 +72,7 @@ def test_code_that_no_check_looked_at_judges_nothing() -> None:
 
 
 def test_a_line_without_code_on_one_target_may_be_judged_on_another() -> None:
-    found = judged(after(4), {A: [4], F: []})
-    assert found.unjudged == ()
-    assert [(span.place, span.arch, span.because) for span in found.without_code] == [("a.h:4", (F,), ON_OTHERS)]
+    assert judged(after(4), {A: [4], F: []}).unjudged == ()
 
 
 def test_a_file_that_no_probe_reads_is_not_judged() -> None:
@@ -155,10 +153,10 @@ def test_a_long_block_is_judged_with_the_same_block_of_another_file() -> None:
     texts = {"a.h": block, "b.h": f"int g();\n{block}"}
     made = {("p", A): SourceLines({"a.h": range(1, 31), "b.h": range(1, 32)}, {"probe": {"a.h": [*range(1, 30)]}})}
     old = {"a.h": b"", "b.h": b"int g();\n"}
-    found = coverage(old, {path: text.encode() for path, text in texts.items()}, made, made, {}, (A,))
+    found = coverage(old, {path: text.encode() for path, text in texts.items()}, made, made, {})
     assert places(found) == [("a.h:30", NO_CODE), ("b.h:31", NO_CODE)]
 
 
 def test_an_evaluated_line_is_judged_without_code() -> None:
-    found = coverage({"a.py": b"a = 1\n"}, {"a.py": b"a = 2\nb = 3\n"}, {}, (), {"a.py": [range(1, 2)]}, (A,))
+    found = coverage({"a.py": b"a = 1\n"}, {"a.py": b"a = 2\nb = 3\n"}, {}, (), {"a.py": [range(1, 2)]})
     assert places(found) == [("a.py:2", NOT_READ)]

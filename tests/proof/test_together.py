@@ -108,19 +108,19 @@ def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolc
         (f"lib/times-{n}", flags) for n in (2, 3) for flags in CONFIGURATIONS
     }
     assert {one.flags for one in found if not one.same} == {("-DNDEBUG", "-std=c++20"), ("-use_fast_math",)}
-    assert all(one.listing for one in found)
+    assert all(one.built.listing for one in found)
 
 
 def test_linked_code_gives_what_the_usual_code_gives(tmp_path: Path, toolchain: Toolchain) -> None:
     lib = "__device__ inline float scale(float x) { return 3.0f / x; }"
     (found,) = (both := run(tmp_path, toolchain, ["1"], "", lib=lib, configured=[A121], configure_all=True)).results
     (linked,) = (one for one in both.compiled.configured if one.flags == ("-rdc=true",))
-    assert linked.listing
+    assert linked.built.listing
     assert not linked.same
-    assert "__cuda_sm3x_div_rn_noftz_f32_slowpath" in functions(linked.cubin)
+    assert "__cuda_sm3x_div_rn_noftz_f32_slowpath" in functions(linked.built.content)
     values = np.random.default_rng(5).integers(0, 1 << 32, 1024, dtype=np.uint32)
     values[:64] = np.arange(64)  # subnormal
-    cubins = (both.compiled.cubins[found.probe, A121, "patched"], linked.cubin)
+    cubins = (both.compiled.cubins[found.probe, A121, "patched"], linked.built.content)
     made = [ran(one, values, tmp_path, toolchain) for one in cubins]
     assert made[0] == made[1]
     assert len(set(made[0])) > 200
@@ -137,6 +137,6 @@ def ran(cubin: bytes, values: NDArray[np.uint32], tmp_path: Path, toolchain: Too
 def test_another_function_beside_the_kernel_is_a_failure(tmp_path: Path, toolchain: Toolchain) -> None:
     lib = "__device__ __noinline__ float scale(float x) { return x * 3.0f; }"
     found = run(tmp_path, toolchain, ["2"], "", lib=lib, configured=[A121], configure_all=True).compiled.configured
-    (one,) = (one for one in found if not one.listing)
+    (one,) = (one for one in found if not one.built.listing)
     assert one.flags == ("-rdc=true",)
-    assert one.error
+    assert one.built.error

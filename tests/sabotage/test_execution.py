@@ -133,7 +133,7 @@ def built(toolchain: Toolchain, pristine_tree: Callable[[str, str], Path], tmp_p
         side = Side(SourceView(tree), target, tmp_path_factory.mktemp("side"))
         compiler = Compiler(toolchain, target, Runner(toolchain.environ), Store(cache_dir() / "compilations"))
         made = compiler.compile(*probes[probe], ARCH, side)
-        assert not made.failed, made.log
+        assert not made.error, made.error
         does = probes[probe][0].quantizes
         assert does
         return run(toolchain, does, made.content)

@@ -204,7 +204,7 @@ def upstream(
                 for probe in patch.probes:
                     if probe.id.startswith(f"{target}/") and probe.name in wanted:
                         made = compiler.compile(probe, Path(patch.directory) / probe.source, ARCH, side)
-                        assert not made.failed, made.log
+                        assert not made.error, made.error
                         yield (
                             f"{target}-{version}.{variant}.{probe.name}",
                             made.content,
