@@ -35,9 +35,8 @@ from fp4patch.proof.dependence import dependencies
 from fp4patch.proof.execute import ExecuteRequest, checks_of, checks_with_other_flags, execute_probes, with_checks
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.gpu import find_gpu
-from fp4patch.proof.headers import find_headers
 from fp4patch.proof.judge import judged, unjudged
-from fp4patch.proof.needs import nothing_to_show
+from fp4patch.proof.needs import find_headers, nothing_to_show
 from fp4patch.proof.result import BuildResult, ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain

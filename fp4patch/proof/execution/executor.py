@@ -22,7 +22,7 @@ from fp4patch.core.store import Store, key, source_hash
 from fp4patch.core.wording import counted
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.execution import host, stochastic, sweep
-from fp4patch.proof.execution.result import Batch, Execution, Side, Sweep, SweepRow
+from fp4patch.proof.execution.result import Batch, Execution, Side, Sweep
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import functions, kernel_of
 from fp4patch.proof.toolchain import Toolchain
@@ -73,18 +73,6 @@ class Subject:
         return bool(self.listing and self.listing.count(InstructionClass.FP4))
 
 
-@dataclass(frozen=True)
-class _Result:
-    """What came of executing some code: a sweep with its corners, or a batch, or an error."""
-
-    report: Sweep | None = None
-    corners: tuple[SweepRow, ...] = ()
-    batch: Batch | None = None
-    problem: str = ""
-    unsupported: bool = False
-    cached: bool = False
-
-
 def execute(
     subjects: Sequence[Subject],
     *,
@@ -98,9 +86,9 @@ def execute(
     ``threads`` at a time, by default one for each processor that this process may use. A kernel that is not understood
     is a failed result; so is one that does not compile, or leaves its own memory.
     """
-    upstream = {one.probe: one for one in subjects if one.side == "pristine" and one.instruction}
+    upstream = {code.probe: code for code in subjects if code.side == "pristine" and code.instruction}
     names = {subject: _name(subject, upstream.get(subject.probe), toolchain) for subject in subjects}
-    results = _stored(store, names.values())
+    results = _kept(store, names.values())
     missing = {name: subject for subject, name in names.items() if name not in results}
     with (
         tempfile.TemporaryDirectory(prefix="fp4patch-execute-") as scratch,
@@ -114,19 +102,30 @@ def execute(
             for number, (name, subject) in enumerate(missing.items()):
                 results[name] = lab.finish(subject, begun[name], Step(number, len(missing), ""))
                 if not results[name].problem:
-                    store.put(name, asdict(results[name]))
+                    store.put(name, asdict(results[name]) | {"arch": str(subject.arch)})
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return tuple(_execution(subject, results[name]) for subject, name in names.items())
+    # The same code can be that of several subjects.
+    return tuple(
+        replace(
+            results[name],
+            probe=subject.probe,
+            arch=subject.arch,
+            side=subject.side,
+            promise=subject.promise,
+            instruction=subject.instruction,
+        )
+        for subject, name in names.items()
+    )
 
 
-def _stored(store: Store, names: Iterable[str]) -> dict[str, _Result]:
+def _kept(store: Store, names: Iterable[str]) -> dict[str, Execution]:
     from pydantic import TypeAdapter  # noqa: PLC0415 - takes a tenth of a second to import
 
-    adapter = TypeAdapter(_Result)
-    found = {name: store.get(name) for name in names}
-    return {name: replace(adapter.validate_python(data), cached=True) for name, data in found.items() if data}
+    adapter = TypeAdapter(Execution)
+    data = {name: store.get(name) for name in names}
+    return {name: replace(adapter.validate_python(kept), cached=True) for name, kept in data.items() if kept}
 
 
 def _name(subject: Subject, upstream: Subject | None, toolchain: Toolchain) -> str:
@@ -144,22 +143,6 @@ def _name(subject: Subject, upstream: Subject | None, toolchain: Toolchain) -> s
 
 def _capability(subject: Subject) -> tuple[int, int]:
     return subject.arch.major, subject.arch.minor
-
-
-def _execution(subject: Subject, result: _Result) -> Execution:
-    return Execution(
-        probe=subject.probe,
-        arch=subject.arch,
-        side=subject.side,
-        promise=subject.promise,
-        report=result.report,
-        corners=result.corners,
-        batch=result.batch,
-        problem=result.problem,
-        unsupported=result.unsupported,
-        instruction=subject.instruction,
-        cached=result.cached,
-    )
 
 
 @dataclass(frozen=True)
@@ -193,8 +176,9 @@ class _Lab:
             return self._beside_upstream(subject, upstream, subject.does)
         return self._chosen(subject, subject.does)
 
-    def finish(self, subject: Subject, begun: Future[_Program | Batch], step: Step) -> _Result:
+    def finish(self, subject: Subject, begun: Future[_Program | Batch], step: Step) -> Execution:
         """Return the result of a subject, or the reason why there is none."""
+        nothing = Execution(subject.probe, subject.arch, subject.side, subject.promise)
 
         def tick(part: float) -> None:
             self.progress(replace(step, what=f"executing {subject.probe} {subject.name}: {part:.0%} of all inputs"))
@@ -202,16 +186,16 @@ class _Lab:
         try:
             program = begun.result()
             if isinstance(program, Batch):
-                return _Result(batch=program)
+                return replace(nothing, batch=program)
             tick(0)
             swept = sweep.run(program.binary, threads=self.threads, turns=program.turns, progress=tick)
         except FAILURES as error:
             unsupported = isinstance(error, Unsupported)
             message = error.message if unsupported else f"{error.message}\n{error.help}".strip()
-            return _Result(problem=message, unsupported=unsupported)
+            return replace(nothing, problem=message, unsupported=unsupported)
         assert subject.swept
         report = Sweep(subject.swept.lanes, swept.rows, subject.swept.bits, len(program.turns), program.alike)
-        return _Result(report, swept.corners)
+        return replace(nothing, report=report, corners=swept.corners)
 
     def _program(self, subject: Subject, executes: Executes) -> _Program:
         _must_not_wait(subject)
