@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.target import Target
@@ -18,12 +17,11 @@ from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import Store
 from fp4patch.proof import machine_code
 from fp4patch.proof.disassemble import disassemble
-from fp4patch.proof.probe import Built, Compiler, together
+from fp4patch.proof.probe import Compilation, Compiler, together
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.proof.view import Side, SourceView
+from fp4patch.proof.view import Side, SideName, SourceView
 
-SideName = Literal["pristine", "patched"]
 SIDES: tuple[SideName, ...] = ("pristine", "patched")
 
 
@@ -65,7 +63,7 @@ class Configured:
     flags: tuple[str, ...]
     same: bool
     """Its code is the same as with the usual flags."""
-    built: Built
+    built: Compilation
 
 
 FAST = "-use_fast_math"
@@ -79,14 +77,14 @@ class CompiledProbes:
 
     pairs: tuple[tuple[Probe, Arch], ...]
     """Probe by probe, each with the architectures in the requested order."""
-    built: Mapping[tuple[str, Arch, str], Built]
+    built: Mapping[tuple[str, Arch, str], Compilation]
     """By probe, architecture and side. Host code has a pristine side only where the patched one fails."""
     configured: tuple[Configured, ...] = ()
     """The patched probes, compiled with other flags."""
 
-    def side(self, probe: str, arch: Arch, side: SideName) -> Built:
+    def side(self, probe: str, arch: Arch, side: SideName) -> Compilation:
         """Return one side; an empty one where it was not compiled."""
-        return self.built.get((probe, arch, side), Built())
+        return self.built.get((probe, arch, side), Compilation())
 
     @property
     def cubins(self) -> dict[tuple[str, Arch, str], bytes]:
@@ -139,14 +137,14 @@ def _compiled(
         for unit in _units(request.probes)
         for arch in dict.fromkeys(arch for archs in targets.values() for arch in archs)
     ]
-    futures: dict[Future[list[Built]], tuple[_Unit, Arch, str]] = {
+    futures: dict[Future[list[Compilation]], tuple[_Unit, Arch, str]] = {
         pool.submit(builder.build, unit, arch, sides[side]): (unit, arch, side)
         for unit, arch, _ in units
         if unit
         # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
         for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
     }
-    built: dict[tuple[str, Arch, str], Built] = {}
+    built: dict[tuple[str, Arch, str], Compilation] = {}
     request.progress(Step(0, len(futures), "compiling"))
     for done, future in enumerate(as_completed(futures), start=1):
         unit, arch, side = futures[future]
@@ -194,14 +192,19 @@ class _Builder:
         self._store = store
 
     def configured(
-        self, unit: _Unit, arch: Arch, side: Side, flags: tuple[str, ...], usual: Mapping[tuple[str, Arch, str], Built]
+        self,
+        unit: _Unit,
+        arch: Arch,
+        side: Side,
+        flags: tuple[str, ...],
+        usual: Mapping[tuple[str, Arch, str], Compilation],
     ) -> list[Configured]:
         """Return the probes compiled with other flags; none if one did not compile with the usual ones."""
         known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}
         if not all(one.listing for one in known.values()):
             return []
 
-        def is_same(probe: str, other: Built) -> bool:
+        def is_same(probe: str, other: Compilation) -> bool:
             listing, cubin = known[probe].listing, known[probe].content
             kernel = machine_code.kernel_of(probe, machine_code.functions(cubin))
             if not (listing and other.listing):
@@ -214,7 +217,7 @@ class _Builder:
             for (probe, _), other in zip(unit, self.build(unit, arch, side, flags), strict=True)
         ]
 
-    def build(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[Built]:
+    def build(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[Compilation]:
         """Return the probes of a translation unit; each alone if they do not compile together: none hides others."""
         probe, source = unit[0]
         if len(unit) > 1:
@@ -229,7 +232,7 @@ class _Builder:
             built = replace(built, error=f"{error.message}\n{error.help}")
         return [self.build([one], arch, side, more)[0] for one in unit] if len(unit) > 1 else [built]
 
-    def _read(self, probes: Sequence[Probe], arch: Arch, built: Built) -> list[Built]:
+    def _read(self, probes: Sequence[Probe], arch: Arch, built: Compilation) -> list[Compilation]:
         """Return the probes of an object file with their listings."""
         if probes[0].kind is ProbeKind.HOST:
             return [built]

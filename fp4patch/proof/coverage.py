@@ -95,7 +95,7 @@ def number_of_lines(spans: Sequence[LineSpan]) -> int:
     return sum(span.last - span.first + 1 for span in spans)
 
 
-class Kind(Enum):
+class LineKind(Enum):
     """What a changed line is, and with it what judges it."""
 
     STATEMENT = auto()
@@ -107,13 +107,13 @@ class Kind(Enum):
 class Hunk:
     """Changed lines that are judged together."""
 
-    kind: Kind
+    kind: LineKind
     lines: tuple[int, ...]
     statements: tuple[range, ...] = ()
     """Lines of the statements that they are in, of a hunk of statements."""
 
 
-class State(IntEnum):
+class LineState(IntEnum):
     """What probes are to a changed line; of several targets the greatest counts."""
 
     NOT_READ = auto()
@@ -122,7 +122,7 @@ class State(IntEnum):
     JUDGED = auto()
 
 
-_BECAUSE = {State.NOT_READ: NOT_READ, State.LEFT_OUT: LEFT_OUT, State.NO_CODE: NO_CODE}
+_BECAUSE = {LineState.NOT_READ: NOT_READ, LineState.LEFT_OUT: LEFT_OUT, LineState.NO_CODE: NO_CODE}
 
 
 class Units(NamedTuple):
@@ -145,7 +145,7 @@ def coverage(
     ``evaluated`` are the lines of build files and conditions that were evaluated, by file.
     """
     number, files = 0, 0
-    by_file: dict[str, dict[int, State]] = {}
+    by_file: dict[str, dict[int, LineState]] = {}
     blocks: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for path, content in sorted(after.items()):
         if content is None or content == before.get(path):
@@ -157,7 +157,7 @@ def coverage(
         files += bool(hunks)
         targets = [_units(path, arch, made, judged) for arch in dict.fromkeys(arch for _, arch in made)]
         by_file[path] = {
-            line: max((_state(path, hunk, line, units) for units in targets), default=State.NOT_READ)
+            line: max((_state(path, hunk, line, units) for units in targets), default=LineState.NOT_READ)
             for hunk in hunks
             for line in hunk.lines
             if not any(line in span for span in evaluated.get(path, ()))
@@ -182,15 +182,15 @@ def _blocks(after: str, changed: Sequence[int]) -> Iterator[tuple[int, tuple[str
 
 
 def _share(
-    by_file: Mapping[str, dict[int, State]], blocks: Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
+    by_file: Mapping[str, dict[int, LineState]], blocks: Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
 ) -> None:
     """Count a line as judged if it was in another file that has the same block."""
     for text, places in blocks.items():
         for offset in range(len(text) if len(places) > 1 else 0):
             same = [(by_file[path], first + offset) for path, first in places if first + offset in by_file[path]]
-            if any(states[line] is State.JUDGED for states, line in same):
+            if any(states[line] is LineState.JUDGED for states, line in same):
                 for states, line in same:
-                    states[line] = State.JUDGED if states[line] is State.NO_CODE else states[line]
+                    states[line] = LineState.JUDGED if states[line] is LineState.NO_CODE else states[line]
 
 
 def _units(
@@ -200,26 +200,26 @@ def _units(
     return Units([lines for _, lines in of_arch], [lines for at, lines in of_arch if at in judged])
 
 
-def _state(path: str, hunk: Hunk, line: int, units: Units) -> State:
+def _state(path: str, hunk: Hunk, line: int, units: Units) -> LineState:
     """Return what the probes of a target are to a line of a hunk."""
     # For the host, nvcc writes a statement of several lines as one.
     place = [span for span in hunk.statements if line in span] or [range(line, line + 1)]
     if not units.all:
-        return State.NOT_READ
-    if hunk.kind is Kind.DIRECTIVE:
-        return State.JUDGED if units.judged else State.NO_CODE
+        return LineState.NOT_READ
+    if hunk.kind is LineKind.DIRECTIVE:
+        return LineState.JUDGED if units.judged else LineState.NO_CODE
     if not any(unit.reads(path, place) for unit in units.all):
-        return State.LEFT_OUT
-    if hunk.kind is Kind.DECLARATION:
-        return State.JUDGED if any(unit.reads(path, place) for unit in units.judged) else State.NO_CODE
-    return State.JUDGED if any(unit.compiles(path, hunk.statements) for unit in units.judged) else State.NO_CODE
+        return LineState.LEFT_OUT
+    if hunk.kind is LineKind.DECLARATION:
+        return LineState.JUDGED if any(unit.reads(path, place) for unit in units.judged) else LineState.NO_CODE
+    return LineState.JUDGED if any(unit.compiles(path, hunk.statements) for unit in units.judged) else LineState.NO_CODE
 
 
-def _spans(path: str, states: Mapping[int, State]) -> Iterator[LineSpan]:
+def _spans(path: str, states: Mapping[int, LineState]) -> Iterator[LineSpan]:
     """Yield the lines that nothing judged, as spans that have the same reason."""
     span: LineSpan | None = None
     for line, state in sorted(states.items()):
-        if state is State.JUDGED:
+        if state is LineState.JUDGED:
             continue
         begins = span.first if span and (span.last + 1, span.because) == (line, _BECAUSE[state]) else line
         if span and begins == line:
@@ -235,19 +235,19 @@ def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
         try:
             yield from _hunks(lex(after), changed)
         except LexError:  # where the text is not understood, no line of it is known to be judged
-            yield Hunk(Kind.STATEMENT, tuple(sorted(changed)))
+            yield Hunk(LineKind.STATEMENT, tuple(sorted(changed)))
         return
     texts = {line: text.strip() for line, text in enumerate(after.split("\n"), 1)}
     if wanted := tuple(line for line in sorted(changed) if texts[line] and not texts[line].startswith("#")):
-        yield Hunk(Kind.DECLARATION, wanted)
+        yield Hunk(LineKind.DECLARATION, wanted)
 
 
 def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
     directives = {
         line for one in source.directives for line in range(one.line, source.line(max(one.start, one.end - 1)) + 1)
     }
-    yield from (Hunk(Kind.DIRECTIVE, (line,)) for line in sorted(directives.intersection(changed)))
-    of_line: dict[int, list[Statement]] = {}
+    yield from (Hunk(LineKind.DIRECTIVE, (line,)) for line in sorted(directives.intersection(changed)))
+    of_line: dict[int, list[CodePart]] = {}
     for statement in _statements(source):
         for line in statement.lines:
             of_line.setdefault(line, []).append(statement)
@@ -264,12 +264,12 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
             function = owner
             lines.append(line)
         elif inside:
-            yield Hunk(Kind.DECLARATION, (line,))
+            yield Hunk(LineKind.DECLARATION, (line,))
     if lines:
         yield from _of_statements(lines, function, of_line)
 
 
-def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[Statement]]) -> Iterator[Hunk]:
+def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[CodePart]]) -> Iterator[Hunk]:
     """Yield a hunk for the function's own lines, and for each of its branches; one has those inside of it too."""
     by_line = {line: [one for one in of_line[line] if one.scope[:1] == (function,)] for line in lines}
     scopes = {line: min((one.scope for one in inside), key=len) for line, inside in by_line.items()}
@@ -277,10 +277,10 @@ def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Se
         inside = {one for those in by_line.values() for one in those if one.scope[: len(scope)] == scope}
         spans = {one.lines for one in inside} | {one.block for one in inside if one.block}
         own = tuple(line for line in lines if scopes[line] == scope)
-        yield Hunk(Kind.STATEMENT, own, tuple(sorted(spans, key=lambda span: span.start)))
+        yield Hunk(LineKind.STATEMENT, own, tuple(sorted(spans, key=lambda span: span.start)))
 
 
-class Statement(NamedTuple):
+class CodePart(NamedTuple):
     """Tokens up to a semicolon or a brace: a statement of a function, or a declaration outside of all."""
 
     lines: range
@@ -305,10 +305,10 @@ class _Scope(NamedTuple):
 _NO_CODE = frozenset(("{", "}", ";", "(", ")", "else"))
 
 
-def _statements(source: Source) -> list[Statement]:
+def _statements(source: Source) -> list[CodePart]:
     """Return the statements and declarations of a text; of a conditional all branches, each from where the first
     began."""
-    found: list[Statement] = []
+    found: list[CodePart] = []
     scopes: list[_Scope] = []
     head: list[Token] = []
     saved: list[tuple[list[_Scope], list[Token]]] = []
@@ -321,7 +321,7 @@ def _statements(source: Source) -> list[Statement]:
 
     def finish() -> None:
         if any(token.text not in _NO_CODE for token in head):
-            found.append(Statement(range(head[0].line, source.line(head[-1].end - 1) + 1), around()))
+            found.append(CodePart(range(head[0].line, source.line(head[-1].end - 1) + 1), around()))
         head.clear()
 
     for token in source.tokens:

@@ -15,11 +15,12 @@ from fp4patch.core.progress import OnProgress, silent
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof.compile import FAST, CompiledProbes, Configured
 from fp4patch.proof.execution.executor import Subject, execute
-from fp4patch.proof.execution.result import Executed, Execution, Side, summary
+from fp4patch.proof.execution.result import Executed, Execution, summary
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.verdict import EXECUTED, Check
+from fp4patch.proof.view import SideName
 
 Checks = dict[tuple[str, Arch], list[Check]]
 """Checks of rows, by probe and architecture."""
@@ -84,7 +85,7 @@ def subjects(request: ExecuteRequest) -> list[Subject]:
     does = {probe.id: probe.does for probe in request.probes}
     found_code: list[Subject] = []
     for result in request.results:
-        both: tuple[tuple[Side, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
+        both: tuple[tuple[SideName, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
         for side, listing in both:
             if not listing or not (what := does[result.probe]):
                 continue

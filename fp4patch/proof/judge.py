@@ -19,7 +19,7 @@ from fp4patch.proof import counts
 from fp4patch.proof.compile import SIDES, CompiledProbes
 from fp4patch.proof.counts import Counts, Records, limit_of
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.probe import Built
+from fp4patch.proof.probe import Compilation
 from fp4patch.proof.result import ProbeResult, is_same
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import InstructionClass
@@ -74,7 +74,7 @@ def judged(
 
 
 def _row(
-    probe: Probe, arch: Arch, before: Built, after: Built, rules: Sequence[Rule], limit: Counts | None
+    probe: Probe, arch: Arch, before: Compilation, after: Compilation, rules: Sequence[Rule], limit: Counts | None
 ) -> ProbeResult:
     nothing = "without machine code nothing can be judged"
     unrecorded = False

@@ -32,7 +32,7 @@ _LONGEST_ERROR = 4000  # characters; a template error can be megabytes, and its 
 
 
 @dataclass(frozen=True)
-class Built:
+class Compilation:
     """One probe, architecture and side: the machine code, or why there is none."""
 
     content: bytes = b""
@@ -70,7 +70,7 @@ class Compiler:
 
     def compile(
         self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
-    ) -> Built:
+    ) -> Compilation:
         """Return a cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal.
 
         Relocatable code is linked.
@@ -83,7 +83,7 @@ class Compiler:
         name = self._key(source, probe, flags, side, text)
         if kept := self._store.get(name):
             content = base64.b64decode(kept["content"])
-            return Built(content, kept["log"], kept["error"], cached=True, lines=SourceLines(**kept["lines"]))
+            return Compilation(content, kept["log"], kept["error"], cached=True, lines=SourceLines(**kept["lines"]))
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch:
             built = self._built(source, probe, flags, side, text, Path(scratch))
         # ptxas refuses an instruction that the target does not have every time; another error may be the machine's.
@@ -93,7 +93,9 @@ class Compiler:
             self._store.put(name, {"content": encoded, **rest})
         return built
 
-    def _built(self, source: Path, probe: Probe, flags: Sequence[str], side: Side, text: str, scratch: Path) -> Built:
+    def _built(
+        self, source: Path, probe: Probe, flags: Sequence[str], side: Side, text: str, scratch: Path
+    ) -> Compilation:
         folder = side.folder()
         product, written = scratch / "probe.out", scratch / "together.cu"
         how: tuple[str | Path, ...] = ()
@@ -124,13 +126,13 @@ class Compiler:
         log = log.replace(str(folder), str(side.root)).strip()
         lines = source_lines(preprocessed, assembly, folder, side.watched)
         if status == 0 and product.is_file():
-            return Built(product.read_bytes(), log, lines=lines)
+            return Compilation(product.read_bytes(), log, lines=lines)
         log = log or f"nvcc ended with status {status} without a message"
         if first := _ERROR.search(log):
             log = log[first.start() :]  # warnings precede it, and can be megabytes too
         if len(log) > _LONGEST_ERROR:
             log = log[:_LONGEST_ERROR] + "\n…"
-        return Built(error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
+        return Compilation(error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
 
     def _run(self, command: Sequence[str | Path], scratch: Path) -> tuple[int, str]:
         status, out, err = self._runner.run(command, scratch=scratch)

@@ -11,9 +11,13 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from fp4patch.catalog.target import Target
 from fp4patch.core.errors import ProofError
+
+SideName = Literal["pristine", "patched"]
+"""State of the tree: as upstream released it, or as it is now."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fp4patch.sass.error import SassError
-from fp4patch.sass.listing import STEP, Instruction, Integer, Listing, Register, Symbol
+from fp4patch.sass.listing import Decoded, FunctionName, Integer, Listing, Register
+from fp4patch.sass.text import STEP
 
 BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
 CALL, RETURN = frozenset({"CALL.REL.NOINC", "CALL.ABS.NOINC"}), frozenset({"RET.REL.NODEC", "RET.ABS.NODEC"})
@@ -26,7 +27,7 @@ CONTROL = BRANCH | EXIT | OPEN | MEET | CALL | RETURN | INDEXED | DIVERGENT
 class Block:
     """Instructions that are executed one after the other, entered at the first alone."""
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[Decoded, ...]
     goes_to: tuple[int, ...]
     """Addresses of the blocks that may follow; none after an EXIT."""
 
@@ -67,14 +68,14 @@ def flow(listing: Listing) -> Flow:
     return Flow(tuple(_blocks(sorted(reached), leaders, code, edges)), meets, listing, returns)
 
 
-def target(instruction: Instruction) -> int:
+def target(instruction: Decoded) -> int:
     """Return the target of a branch, or the meeting point of a BSSY's threads: the last operand."""
     last = instruction.operands[-1]
     assert isinstance(last, Integer)
     return last.value
 
 
-def indexed(instruction: Instruction, listing: Listing) -> dict[int, int]:
+def indexed(instruction: Decoded, listing: Listing) -> dict[int, int]:
     """Return the targets that a branch by a register may have, by the register's value: what its table may hold.
 
     The hardware adds the value to the address behind the branch and the immediate (by experiment: the sum of these two
@@ -85,13 +86,13 @@ def indexed(instruction: Instruction, listing: Listing) -> dict[int, int]:
     return {word: word + after for word in listing.words if word + after in known}
 
 
-def _formed(instruction: Instruction) -> None:
+def _formed(instruction: Decoded) -> None:
     """Control instructions have the forms that are known, else SassError."""
     kinds = _kinds(instruction)
     forms: Mapping[frozenset[str], Sequence[tuple[object, ...]]] = {
         BRANCH: [(Integer,), ("P", Integer), ("UP", Integer)],
         CALL: [(Integer,)],
-        RETURN: [("R", Symbol), ("R", Integer)],
+        RETURN: [("R", FunctionName), ("R", Integer)],
         EXIT: [()],
         OPEN: [("B", Integer)],
         MEET: [("B",)],
@@ -109,12 +110,12 @@ def _formed(instruction: Instruction) -> None:
         )
 
 
-def _kinds(instruction: Instruction) -> tuple[object, ...]:
+def _kinds(instruction: Decoded) -> tuple[object, ...]:
     """Return the kind of each operand: the file of a register, else the type."""
     return tuple(operand.file if isinstance(operand, Register) else type(operand) for operand in instruction.operands)
 
 
-def _next(instruction: Instruction, meets: Mapping[int, int], listing: Listing) -> tuple[int, ...]:
+def _next(instruction: Decoded, meets: Mapping[int, int], listing: Listing) -> tuple[int, ...]:
     after = instruction.address + STEP
     opcode, maybe = instruction.opcode, instruction.predicate is not None
     if opcode in EXIT | RETURN:
@@ -131,7 +132,7 @@ def _next(instruction: Instruction, meets: Mapping[int, int], listing: Listing) 
     return (after,)
 
 
-def _meets(listing: Listing, code: Mapping[int, Instruction]) -> dict[int, int]:
+def _meets(listing: Listing, code: Mapping[int, Decoded]) -> dict[int, int]:
     """Return the target of each BSYNC, by forward analysis of the places in barrier registers to a fixed point."""
     entry = listing.instructions[0].address
     held: dict[int, frozenset[tuple[int, int]]] = {entry: frozenset()}
@@ -164,14 +165,14 @@ def _meets(listing: Listing, code: Mapping[int, Instruction]) -> dict[int, int]:
     return meets
 
 
-def _barrier(instruction: Instruction) -> int:
+def _barrier(instruction: Decoded) -> int:
     register = instruction.operands[0]
     assert isinstance(register, Register)
     assert register.index is not None
     return register.index
 
 
-def _reached(listing: Listing, code: Mapping[int, Instruction], edges: Mapping[int, Sequence[int]]) -> set[int]:
+def _reached(listing: Listing, code: Mapping[int, Decoded], edges: Mapping[int, Sequence[int]]) -> set[int]:
     reached, pending = set[int](), [listing.instructions[0].address]
     while pending:
         address = pending.pop()
@@ -187,7 +188,7 @@ def _reached(listing: Listing, code: Mapping[int, Instruction], edges: Mapping[i
 
 
 def _blocks(
-    addresses: Sequence[int], leaders: set[int], code: Mapping[int, Instruction], edges: Mapping[int, tuple[int, ...]]
+    addresses: Sequence[int], leaders: set[int], code: Mapping[int, Decoded], edges: Mapping[int, tuple[int, ...]]
 ) -> list[Block]:
     blocks: list[Block] = []
     for address in addresses:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fp4patch.sass import flow as control
-from fp4patch.sass.listing import STEP, Constant, Instruction, Integer, Listing, Register
+from fp4patch.sass.listing import Constant, Decoded, Integer, Listing, Register
 from fp4patch.sass.operands import LAYOUTS, Layout, Operands, name
 from fp4patch.sass.semantics import TABLE
+from fp4patch.sass.text import STEP
 
 _ALL = 0xFFFF_FFFF
 State = dict[str, dict[str, int]]
@@ -25,7 +26,7 @@ class Leak:
 
     source: str
     """``R5, which nothing wrote,``, ``blockIdx.x``, ``the stack pointer``."""
-    instruction: Instruction
+    instruction: Decoded
 
     def __str__(self) -> str:
         """Return ``blockIdx.x reaches what 0x01e0 STG.E desc[UR4][R2.64],R7 stores, or whether it does``."""
@@ -48,7 +49,7 @@ def leaks(listing: Listing, graph: control.Flow) -> list[Leak]:
     return list(found.values())
 
 
-def _width(instruction: Instruction) -> str:
+def _width(instruction: Decoded) -> str:
     """Return the bits that a store writes, as its opcode names them; sm_75 adds the scope."""
     return instruction.opcode.removesuffix(".SYS").rpartition(".")[2].removeprefix("U")
 
@@ -129,7 +130,7 @@ class _Walk:
             return (control.target(last), *((last.address + STEP,) if last.predicate else ()))
         return block.goes_to
 
-    def variables(self, instruction: Instruction) -> tuple[list[str], list[str]]:
+    def variables(self, instruction: Decoded) -> tuple[list[str], list[str]]:
         """Return the variables that an instruction writes, and those that it reads."""
         if instruction.address not in self._known:
             operands = Operands(instruction, self._layout, grid=True)  # whole grids have more opcodes
@@ -138,7 +139,7 @@ class _Walk:
             self._known[instruction.address] = operands.written, sorted(operands.sources)
         return self._known[instruction.address]
 
-    def stored(self, instruction: Instruction) -> list[str]:
+    def stored(self, instruction: Decoded) -> list[str]:
         """Return the registers of a stored value."""
         last = instruction.operands[-1]
         if not isinstance(last, Register) or last.index is None:
@@ -146,7 +147,7 @@ class _Walk:
         words = {"64": 2, "128": 4}.get(_width(instruction), 1)
         return [name(Register(last.file, last.index + step)) for step in range(words)]
 
-    def stores(self) -> Iterator[tuple[Instruction, State, dict[str, int]]]:
+    def stores(self) -> Iterator[tuple[Decoded, State, dict[str, int]]]:
         """Yield every store, with the registers as they are there, and what decides whether it is executed."""
         for start, state in self._states.items():
             held = _Held(state)
@@ -156,7 +157,7 @@ class _Walk:
                     yield instruction, seen, self._guards.get(start, {}) | self._predicate(instruction, held.state)
                 self._execute(instruction, held, self._guards.get(start, {}))
 
-    def _predicate(self, instruction: Instruction, state: State) -> dict[str, int]:
+    def _predicate(self, instruction: Decoded, state: State) -> dict[str, int]:
         guard = instruction.predicate
         return _of(state, name(guard)) if guard and guard.index is not None else {}
 
@@ -182,7 +183,7 @@ class _Walk:
                     self._states[following] = dict(joined)
                     pending.append(following)
 
-    def _execute(self, instruction: Instruction, held: _Held, guarded: Mapping[str, int]) -> None:
+    def _execute(self, instruction: Decoded, held: _Held, guarded: Mapping[str, int]) -> None:
         if instruction.opcode in control.CONTROL:
             return
         written, named = self.variables(instruction)
@@ -195,7 +196,7 @@ class _Walk:
         held.write(found, instruction.predicate)
 
     def _reached(
-        self, instruction: Instruction, state: State, written: list[str], named: list[str]
+        self, instruction: Decoded, state: State, written: list[str], named: list[str]
     ) -> dict[str, dict[str, int]]:
         opcode = instruction.opcode
         if opcode.startswith("LDG"):
@@ -292,7 +293,7 @@ class _Walk:
         return found
 
 
-def _where_it_counts(instruction: Instruction, held: _Held) -> State:
+def _where_it_counts(instruction: Decoded, held: _Held) -> State:
     """Return the registers where a comparison decides: not where the predicate that it is joined with does so alone."""
     parts, last = instruction.opcode.split("."), instruction.operands[-1]
     joined = parts[-1] in ("AND", "OR") and "SETP" in parts[0]
@@ -314,7 +315,7 @@ _CARRYING = frozenset({"IADD3", "VIADD", "IMAD", "LEA"})
 """Integer sums and products: a bit of a source reaches no lower bit of the result."""
 
 
-def _exact(instruction: Instruction, state: State) -> dict[str, int] | None:
+def _exact(instruction: Decoded, state: State) -> dict[str, int] | None:
     """Bit by bit, for instructions that move bits or join them one by one; None for all others."""
     kind, operands = instruction.opcode.lstrip("U").split(".")[0], instruction.operands
     if kind in ("MOV",) and isinstance(operands[-1], (Register, Integer)):
@@ -388,7 +389,7 @@ def _depends(table: int, which: int, values: list[int | None], bit: int) -> bool
     return False
 
 
-def _shifted(instruction: Instruction, state: State) -> dict[str, int] | None:
+def _shifted(instruction: Decoded, state: State) -> dict[str, int] | None:
     """Return a shift of a pair by a number that is known."""
     _, low, count, high = instruction.operands
     assert isinstance(count, Integer)

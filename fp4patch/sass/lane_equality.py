@@ -13,9 +13,10 @@ from fp4patch.sass import flow as control
 from fp4patch.sass.bit_functions import ONE, OTHER, ZERO, Bit, Symbols, Word, number
 from fp4patch.sass.c_evaluator import Evaluator, NotFollowedError
 from fp4patch.sass.error import SassError
-from fp4patch.sass.listing import STEP, Instruction, Listing
+from fp4patch.sass.listing import Decoded, Listing
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
 from fp4patch.sass.semantics import TABLE
+from fp4patch.sass.text import STEP
 
 _RECORDS = 128
 """Bytes at multiples of which the two arrays are taken to begin. CUDA allocates at multiples of 256."""
@@ -161,7 +162,7 @@ class Walk:
         if test != ONE:
             yield after, _State(self._symbols.both(state.taken, self._symbols.invert(test)), state.registers)
 
-    def _test(self, instruction: Instruction, state: _State) -> Bit:
+    def _test(self, instruction: Decoded, state: _State) -> Bit:
         """Return the condition on which a jump is made."""
         operands = Operands(instruction, self._layout)
         texts = [operands.value(instruction.predicate)] if instruction.predicate else []
@@ -173,7 +174,7 @@ class Walk:
             test = self._symbols.both(test, self._evaluator.truth(text, registers))
         return test
 
-    def _execute(self, instruction: Instruction, state: _State) -> None:
+    def _execute(self, instruction: Decoded, state: _State) -> None:
         operands = Operands(instruction, self._layout)
         guard = operands.value(instruction.predicate) if instruction.predicate else ""
         statements = TABLE[instruction.opcode].emit(operands)

@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
-from fp4patch.sass import instruction
 from fp4patch.sass import text as sass
 from fp4patch.sass.error import SassError
-
-STEP = 16
-"""Bytes of an instruction, from sm_70 on."""
+from fp4patch.sass.instruction import Instruction
+from fp4patch.sass.text import STEP
 
 _REPORT = "this nvdisasm writes text that is not recognized: please report it with the listing"
 
@@ -84,18 +82,18 @@ class Special:
 
 
 @dataclass(frozen=True)
-class Symbol:
+class FunctionName:
     """The name of a function, where a call leads."""
 
     name: str
 
 
-Operand = Register | Integer | Real | Constant | Memory | Special | Symbol
+Operand = Register | Integer | Real | Constant | Memory | Special | FunctionName
 
 
 @dataclass(frozen=True)
-class Instruction:
-    """One instruction. ``text`` is as the disassembler wrote it."""
+class Decoded:
+    """One instruction with its operands. ``text`` is as the disassembler wrote it."""
 
     address: int
     opcode: str
@@ -113,7 +111,7 @@ class Listing:
     kernel: str
     arch: tuple[int, int]
     """Compute capability: (12, 1)."""
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[Decoded, ...]
     words: tuple[int, ...] = ()
     """Constant bank 2: the kernel's own constants, among them tables of its branches."""
 
@@ -150,23 +148,24 @@ def read(text: str, *, arch: tuple[int, int], kernel: str = "", words: tuple[int
 _sections = lru_cache(maxsize=4)(sass.read_sections)
 
 
-def _code(name: str, sections: Mapping[str, sass.Code], start: int) -> list[Instruction]:
+def _code(name: str, sections: Mapping[str, sass.Code], start: int) -> list[Decoded]:
     """Return the instructions of a section that is located at ``start``."""
     instructions, places = sections[name]
     labels = {label: start + address for label, address in places.items()}
-    return _without_padding([_instruction(one, start + one.address, labels) for one in instructions])
+    kept = sass.without_padding(instructions, places)
+    return [_decoded(one, start + one.address, labels) for one in kept]
 
 
-def _called(code: Iterable[Instruction]) -> set[str]:
+def _called(code: Iterable[Decoded]) -> set[str]:
     calls = (one for one in code if one.opcode.startswith("CALL.ABS"))
-    return {operand.name for one in calls for operand in one.operands if isinstance(operand, Symbol)}
+    return {operand.name for one in calls for operand in one.operands if isinstance(operand, FunctionName)}
 
 
-def _located(instruction: Instruction, starts: Mapping[str, int]) -> Instruction:
+def _located(instruction: Decoded, starts: Mapping[str, int]) -> Decoded:
     """Return an instruction with addresses where the disassembler writes names of functions."""
 
     def located(one: Operand) -> Operand:
-        if isinstance(one, Symbol) and instruction.opcode.startswith("CALL.") and one.name in starts:
+        if isinstance(one, FunctionName) and instruction.opcode.startswith("CALL.") and one.name in starts:
             return Integer(starts[one.name])
         return one
 
@@ -179,7 +178,7 @@ _NO_COMMA = re.compile(r"^(U?R\d+) (?=\S)")  # RET.REL.NODEC R10 `(probe)
 _PLACE = re.compile(r"32@(?P<half>lo|hi)\(\([$\w]+ \+ (?P<label>[.$\w]+)@srel\)\)")
 
 
-def _instruction(one: instruction.Instruction, address: int, labels: Mapping[str, int]) -> Instruction:
+def _decoded(one: Instruction, address: int, labels: Mapping[str, int]) -> Decoded:
     """Return an instruction with its operands; ``labels`` are the addresses of the section's."""
 
     def place(found: re.Match[str]) -> str:
@@ -196,22 +195,13 @@ def _instruction(one: instruction.Instruction, address: int, labels: Mapping[str
     parts = _split(operands)
     if one.opcode == "P2R":  # P2R R0, PR, RZ, 0x2: all predicates, which the opcode states
         parts = [part for part in parts if part != "PR"]
-    return Instruction(
+    return Decoded(
         address=address,
         opcode=one.opcode,
         operands=tuple(_operand(part, where) for part in parts),
         predicate=_register(one.predicate.removeprefix("@")),
         text=text,
     )
-
-
-def _without_padding(instructions: list[Instruction]) -> list[Instruction]:
-    kept = list(instructions)
-    while kept and kept[-1].opcode == "NOP":
-        kept.pop()
-    if kept and kept[-1].opcode == "BRA" and kept[-1].operands == (Integer(kept[-1].address),):
-        kept.pop()
-    return kept
 
 
 def _split(operands: str) -> list[str]:
@@ -266,7 +256,7 @@ def _operand(text: str, where: str) -> Operand:  # noqa: PLR0911 - one return a 
     if _SPECIAL.fullmatch(text):
         return Special(text)
     if _SYMBOL.fullmatch(text):
-        return Symbol(text)
+        return FunctionName(text)
     raise SassError(f"operand {text} of {where} is not understood", help=_REPORT)
 
 

@@ -3,7 +3,7 @@
 import struct
 from dataclasses import dataclass, replace
 
-from fp4patch.sass.listing import Constant, Instruction, Integer, Memory, Real, Register, Special
+from fp4patch.sass.listing import Constant, Decoded, Integer, Memory, Real, Register, Special
 
 
 class Lacks(Exception):  # noqa: N818 - a statement about the table
@@ -53,7 +53,7 @@ def name(register: Register) -> str:
 class Operands:
     """Takes an instruction's operands one by one, and refuses what is left over or of the wrong kind."""
 
-    def __init__(self, instruction: Instruction, layout: Layout, *, grid: bool = False) -> None:
+    def __init__(self, instruction: Decoded, layout: Layout, *, grid: bool = False) -> None:
         self._rest = list(instruction.operands)
         self.layout = layout
         self.at = instruction.address

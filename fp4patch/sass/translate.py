@@ -9,7 +9,7 @@ from importlib import resources
 
 from fp4patch.sass import flow as control
 from fp4patch.sass.error import SassError
-from fp4patch.sass.listing import Instruction, read
+from fp4patch.sass.listing import Decoded, read
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
 from fp4patch.sass.program import KERNEL_NAME, Kernel
 from fp4patch.sass.semantics import TABLE
@@ -83,12 +83,12 @@ def translate(
 
 
 def _statements(
-    instructions: Iterable[Instruction], layout: Layout, *, grid: bool
+    instructions: Iterable[Decoded], layout: Layout, *, grid: bool
 ) -> tuple[dict[int, list[str]], set[str]]:
     """C of each instruction that is not control flow, by address, and the variables that they name."""
     statements: dict[int, list[str]] = {}
     variables: set[str] = set()
-    lacking: dict[tuple[str, str], Instruction] = {}
+    lacking: dict[tuple[str, str], Decoded] = {}
     for instruction in instructions:
         operands = Operands(instruction, layout, grid=grid)
         try:
@@ -110,13 +110,13 @@ def _statements(
     return statements, variables
 
 
-def _unsupported(lacking: dict[tuple[str, str], Instruction]) -> Unsupported:
+def _unsupported(lacking: dict[tuple[str, str], Decoded]) -> Unsupported:
     opcodes = list(dict.fromkeys(opcode for opcode, _ in lacking))
     reasons = tuple(f"{at.address:#06x} {at.text}: {why}" for (_, why), at in lacking.items())
     return Unsupported(f"the lifter does not support {', '.join(opcodes)}", lacking=reasons)
 
 
-def _statement(instruction: Instruction, operands: Operands) -> list[str]:
+def _statement(instruction: Decoded, operands: Operands) -> list[str]:
     known = TABLE.get(instruction.opcode)
     if known is None:
         raise Lacks("no such opcode in the table")
@@ -126,7 +126,7 @@ def _statement(instruction: Instruction, operands: Operands) -> list[str]:
     return [f"  /* {instruction.address:#06x} {comment} */", f"{head} {' '.join(body)} }}"] if body else []
 
 
-def _jump(instruction: Instruction, graph: control.Flow, after: int | None, operands: Operands) -> list[str]:
+def _jump(instruction: Decoded, graph: control.Flow, after: int | None, operands: Operands) -> list[str]:
     """C of a control instruction. A jump backwards has a hook before it, by which a caller limits the run time."""
     if instruction.opcode in control.OPEN | control.DIVERGENT:
         return []

@@ -19,8 +19,9 @@ from fp4patch.core.store import Store, cache_dir
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import machine_code
 from fp4patch.proof.execution.executor import Subject, execute
-from fp4patch.proof.execution.result import Executed, Side, summary
+from fp4patch.proof.execution.result import Executed, summary
 from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.view import SideName
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 EIGHT = Executes(input="bfloat16", lanes=8)
@@ -51,14 +52,14 @@ extern "C" __global__ void probe(Load const* source, unsigned int* packed) {{
 """
 ALL = ", ".join(f"v[{k}]" for k in range(8))
 
-Build = Callable[[str, Arch, Side, Promise], Subject]
+Build = Callable[[str, Arch, SideName, Promise], Subject]
 
 
 @pytest.fixture
 def build(toolchain: Toolchain, tmp_path: Path) -> Build:
     """A subject of the probe ``lib/eight`` that calls an encoder of ours, ``instruction``, or any expression."""
 
-    def get(called: str, arch: Arch, side: Side, promise: Promise) -> Subject:
+    def get(called: str, arch: Arch, side: SideName, promise: Promise) -> Subject:
         source = INSTRUCTION if called == "instruction" else ""
         if (ENCODERS / f"{called}.cuh").is_file():
             source, called = (ENCODERS / f"{called}.cuh").read_text(), f"fp4patch_{called}::e2m1_x8({ALL})"
@@ -139,7 +140,7 @@ def test_a_kernel_that_stores_elsewhere_fails(build: Build, ran: Callable[..., E
 def test_a_whole_kernel_is_compared_with_upstreams_for_the_card(build: Build, ran: Callable[..., Executed]) -> None:
     does = Launches(arguments=("bfloat16[512]", "out uint32[64]"), block=64)
 
-    def whole(called: str, arch: Arch, side: Side) -> Subject:
+    def whole(called: str, arch: Arch, side: SideName) -> Subject:
         return replace(build(called, arch, side, Promise.EXACT), does=does)
 
     card, same = whole("instruction", A120, "pristine"), whole("half_pair", A121, "patched")

@@ -8,19 +8,19 @@ from listings import ARCH, document
 from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import (
     Constant,
-    Instruction,
+    Decoded,
+    FunctionName,
     Integer,
     Memory,
     Operand,
     Real,
     Register,
     Special,
-    Symbol,
     read,
 )
 
 
-def one(text: str) -> Instruction:
+def one(text: str) -> Decoded:
     (instruction,) = read(document(text), arch=ARCH).instructions
     return instruction
 
@@ -53,7 +53,7 @@ R2, R4, UR4 = Register("R", 2), Register("R", 4), Register("UR", 4)
         ("LDG.E R4,desc[UR4][R2.64+-0x10]", (R4, Memory(Register("R", 2, part="64"), -0x10, None, UR4))),
         ("STS [R2+UR4+0x8],R4", (Memory(R2, 8, UR4), R4)),
         ("S2R R4,SR_TID.X", (R4, Special("SR_TID.X"))),
-        ("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_rcp)", (Symbol("$__internal_0_$__cuda_sm20_rcp"),)),
+        ("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_rcp)", (FunctionName("$__internal_0_$__cuda_sm20_rcp"),)),
     ],
 )  # fmt: skip
 def test_reads_every_form_of_operand(text: str, operands: tuple[Operand, ...]) -> None:
@@ -109,7 +109,7 @@ def test_a_subroutine_in_the_kernels_section_is_found_by_its_label() -> None:
     rows = ("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_rcp)", "EXIT", "$__internal_0_$__cuda_sm20_rcp:")
     listing = read(document(*rows, "RET.REL.NODEC R10 `(probe)"), arch=ARCH)
     assert listing.instructions[0].operands == (Integer(0x20),)
-    assert listing.instructions[2].operands == (Register("R", 10), Symbol("probe"))
+    assert listing.instructions[2].operands == (Register("R", 10), FunctionName("probe"))
 
 
 def test_leaves_out_the_padding_after_the_end() -> None:

@@ -15,7 +15,7 @@ from listings import ARCH, document
 
 from fp4patch.sass import translate
 from fp4patch.sass.error import SassError
-from fp4patch.sass.listing import Instruction, read
+from fp4patch.sass.listing import Decoded, read
 from fp4patch.sass.operands import LAYOUTS, Lacks, Operands
 from fp4patch.sass.semantics import TABLE
 from fp4patch.sass.translate import RUNTIME, runtime
@@ -30,7 +30,7 @@ def f(x: float) -> int:
 
 INF, NAN, QUIET, SIGNALLING = f(float("inf")), 0x7FFFFFFF, 0x7FC00001, 0xFF800001
 
-# Instruction, what is in registers before, what after.
+# Decoded, what is in registers before, what after.
 CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("UMOV UR4,0x7", {}, {"ur4": 7}),
     ("USEL UR4,UR5,UR6,!UP0", {"ur5": 1, "ur6": 2, "up0": 1}, {"ur4": 2}),
@@ -257,7 +257,7 @@ OF_NOTHING = {"NOP", "ACQBULK", "PREEXIT", "WARPSYNC.ALL"}
 """Opcodes that change no value of a thread."""
 
 
-def instruction(text: str) -> Instruction:
+def instruction(text: str) -> Decoded:
     (one,) = read(document(text), arch=ARCH).instructions
     return one
 

@@ -68,7 +68,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Trial:
     """All launches of a kernel."""
 
     what: str
@@ -77,15 +77,15 @@ class Plan:
     cases: tuple[Case, ...]
 
 
-def compare(plan: Plan, stored: list[list[bytes]]) -> Batch:
+def compare(trial: Trial, stored: list[list[bytes]]) -> Batch:
     """Compare the output of the launches with the expected one, of several alternatives the one that fits best."""
-    found = [_compare(plan, stored, which) for which in range(len(plan.against))]
+    found = [_compare(trial, stored, which) for which in range(len(trial.against))]
     return min(found, key=lambda one: one.mismatches)
 
 
-def _compare(plan: Plan, stored: list[list[bytes]], which: int) -> Batch:
+def _compare(trial: Trial, stored: list[list[bytes]], which: int) -> Batch:
     wrong, first = 0, list[str]()
-    for case, arrays in zip(plan.cases, stored, strict=True):
+    for case, arrays in zip(trial.cases, stored, strict=True):
         for number, (expected, content) in enumerate(zip(case.expected[which], arrays, strict=True)):
             got = np.frombuffer(content, dtype=np.uint8)
             places = np.nonzero(got != expected)[0]
@@ -94,8 +94,8 @@ def _compare(plan: Plan, stored: list[list[bytes]], which: int) -> Batch:
                 f"{case.describe(number, int(at))}: expected {expected[at]:#04x}, got {got[at]:#04x}"
                 for at in places[: _FIRST - len(first)]
             ]
-    inputs = sum(case.inputs for case in plan.cases)
-    return Batch(plan.what, inputs, wrong, tuple(first), plan.against[which])
+    inputs = sum(case.inputs for case in trial.cases)
+    return Batch(trial.what, inputs, wrong, tuple(first), trial.against[which])
 
 
 # --- blocks with scales ----------------------------------------------------------------------------------------------
@@ -178,15 +178,15 @@ def values_of(form: str, bits: NDArray[Any]) -> NDArray[Any]:
     return e2m1_decode(bits) if form == "e2m1" else fp6_decode(bits, form)
 
 
-def quantization(quantizes: Quantizes, listing: Listing) -> Plan:
+def quantization(quantizes: Quantizes, listing: Listing) -> Trial:
     """Return the launches of a kernel that scales blocks: the last ones have the immediates of its machine code in
     every place of a block."""
     bits = blocks(quantizes.input)
     beside = _with_immediates(listing, 16 * bits.itemsize, quantizes.input).view(bits.dtype)
     if quantizes.function == "gemv":
-        return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv(beside)))
+        return Trial("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv(beside)))
     if quantizes.function == "minimax":
-        return Plan("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes, beside)))
+        return Trial("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes, beside)))
     names = {"vllm": "vLLM", "flashinfer": "FlashInfer", "allreduce": "FlashInfer"}
     name = f"{names[quantizes.function]}'s cvt_warp_fp16_to_fp4"
     if quantizes.scales == "power":
@@ -196,7 +196,7 @@ def quantization(quantizes: Quantizes, listing: Listing) -> Plan:
     else:
         against = (name,)
     launches = _swizzled(quantizes, beside) if quantizes.layout == "swizzled" else _linear(quantizes, beside)
-    return Plan("blocks", against, tuple(launches))
+    return Trial("blocks", against, tuple(launches))
 
 
 def _linear(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
@@ -351,7 +351,7 @@ def _launch(does: Launches, number: int) -> Launch:
     return Launch(*size, parameters, tuple(arrays), kind, poison)
 
 
-def beside_upstream(of: tuple[Launch, ...], stored: list[list[bytes]]) -> Plan:
+def beside_upstream(of: tuple[Launch, ...], stored: list[list[bytes]]) -> Trial:
     """Return launches with what upstream's kernel stored as the expected output. ProofError if that is nothing."""
     cases = list[Case]()
     for launch, arrays in zip(of, stored, strict=True):
@@ -361,7 +361,7 @@ def beside_upstream(of: tuple[Launch, ...], stored: list[list[bytes]]) -> Plan:
         if not changed:
             raise ProofError("upstream's code stores nothing with these arguments")
         cases.append(Case(launch, (expected,), changed, lambda array, at: f"byte {at} of output {array}"))
-    return Plan("bytes", (UPSTREAM,), tuple(cases))
+    return Trial("bytes", (UPSTREAM,), tuple(cases))
 
 
 def _content(found: re.Match[str], random: np.random.Generator) -> bytes:
@@ -398,7 +398,7 @@ def _chosen(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32] | None
 
 def conversion(
     executes: Executes, promise: Promise = Promise.EXACT, listing: Listing | None = None, *, decides: bool = False
-) -> Plan:
+) -> Trial:
     """Return the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
     lanes.
 
@@ -416,7 +416,7 @@ def conversion(
         against = _alternatives(executes, promise, codes, words)
         names = tuple(against)
         cases += _cases(executes, codes, words, tuple(against.values()))
-    return Plan(what, names, tuple(cases))
+    return Trial(what, names, tuple(cases))
 
 
 def _alternatives(

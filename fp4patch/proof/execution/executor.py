@@ -22,10 +22,11 @@ from fp4patch.core.store import Store, key, source_hash
 from fp4patch.core.wording import counted
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.execution import host, stochastic, sweep
-from fp4patch.proof.execution.result import Batch, Execution, Side, Sweep
+from fp4patch.proof.execution.result import Batch, Execution, Sweep
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import functions, kernel_of
 from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.view import SideName
 from fp4patch.sass import grid, independence, lane_equality
 from fp4patch.sass.error import SassError
 from fp4patch.sass.flow import flow
@@ -45,7 +46,7 @@ class Subject:
     probe: str
     does: Executes | Quantizes | Launches
     arch: Arch
-    side: Side
+    side: SideName
     content: bytes
     """The cubin, or an object file with host code."""
     listing: SassListing | None
@@ -215,11 +216,11 @@ class _Lab:
         if isinstance(does, Executes):
             _must_depend_on_input_alone(kernel)
             decides = _decides(subject, does, kernel)
-            plan = chosen_inputs.conversion(does, subject.promise, kernel.listing, decides=decides)
+            trial = chosen_inputs.conversion(does, subject.promise, kernel.listing, decides=decides)
         else:
-            plan = chosen_inputs.quantization(does, kernel.listing)
-        stored, _ = self._ran(kernel, [case.launch for case in plan.cases])
-        return chosen_inputs.compare(plan, stored)
+            trial = chosen_inputs.quantization(does, kernel.listing)
+        stored, _ = self._ran(kernel, [case.launch for case in trial.cases])
+        return chosen_inputs.compare(trial, stored)
 
     def _beside_upstream(self, subject: Subject, upstream: Subject | None, does: Launches) -> Batch:
         """Return the bytes that the kernels of an object file store, compared with those that upstream's store."""

@@ -21,7 +21,7 @@ def run(does: Executes, promise: Promise, content: bytes, folder: Path, toolchai
     # NumPy and the reference are needed only for an execution.
     from fp4patch.proof.execution import chosen_inputs  # noqa: PLC0415
 
-    plan = chosen_inputs.conversion(does, promise)
+    trial = chosen_inputs.conversion(does, promise)
     (folder / "probe.o").write_bytes(content)
     main = (resources.files("fp4patch.proof.execution") / "host.c").read_text(encoding="utf-8")
     (folder / "host.c").write_text(main, encoding="utf-8")
@@ -34,7 +34,7 @@ def run(does: Executes, promise: Promise, content: bytes, folder: Path, toolchai
         if done.status:
             raise ProofError("the host code of the probe cannot be linked", help=done.said[:2000])
     stored = []
-    for case in plan.cases:
+    for case in trial.cases:
         values, packed = (array.content for array in case.launch.arrays)
         arguments = [str(number // case.inputs) for number in (len(values), len(packed))]
         ended = subprocess.run(
@@ -43,4 +43,4 @@ def run(does: Executes, promise: Promise, content: bytes, folder: Path, toolchai
         if ended.returncode:
             raise ProofError(f"the host code of the probe did not run to its end: status {ended.returncode}")
         stored.append([ended.stdout])
-    return chosen_inputs.compare(plan, stored)
+    return chosen_inputs.compare(trial, stored)

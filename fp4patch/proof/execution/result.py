@@ -1,7 +1,6 @@
 """Results of executing machine code: what each kernel gives, compared with the specification or with a reference."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
@@ -9,9 +8,7 @@ from fp4patch.core.document import HIDDEN, Document, key, shown
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import verdict
 from fp4patch.proof.specification import InputClass
-
-Side = Literal["pristine", "patched"]
-"""State of the tree: as upstream released it, or as it is now."""
+from fp4patch.proof.view import SideName
 
 UPSTREAM = "upstream's kernel for sm_120a"
 
@@ -110,7 +107,7 @@ class Batch(Document):
 
 
 @dataclass(frozen=True)
-class Counts(Document):
+class InputCounts(Document):
     """Number of inputs that ran, and of those with a wrong result."""
 
     inputs: int
@@ -127,7 +124,7 @@ class Execution(Document):
 
     probe: str
     arch: Arch
-    side: Side
+    side: SideName
     promise: Promise
     """What it must keep."""
     report: Sweep | None = field(default=None, metadata=key("sweep"))
@@ -153,9 +150,9 @@ class Execution(Document):
 
     @property
     @shown("corners")
-    def corner_counts(self) -> Counts:
-        """Counts of the inputs at the boundaries, through every lane."""
-        return Counts(sum(row.inputs for row in self.corners), sum(row.mismatches for row in self.corners))
+    def corner_counts(self) -> InputCounts:
+        """InputCounts of the inputs at the boundaries, through every lane."""
+        return InputCounts(sum(row.inputs for row in self.corners), sum(row.mismatches for row in self.corners))
 
     @property
     @shown("batch")
