@@ -74,7 +74,7 @@ def find_toolchain(
     path = environ.get("PATH", os.defpath)
     wheels = wheel_roots(folders)
 
-    program = find_program("nvcc", environ, folders, cuda_root, usual)
+    program = _compiler(environ, wheels, cuda_root, usual)
     if program is None:
         where = f"this Python's packages, on PATH or in {usual}"
         raise ToolchainError(f"there is no CUDA compiler: no nvcc in {where}", help=_WHEELS)
@@ -160,27 +160,19 @@ def roots_on_path(path: str) -> Iterator[Path]:
                 yield _root_of(program)
 
 
-def find_program(
-    tool: str,
-    environ: Mapping[str, str],
-    folders: Sequence[Path],
-    explicit: Path | None = None,
-    usual: Path = USUAL,
-) -> Path | None:
-    """Return nvcc or ptxas of the toolkit that is to be used: one that is named, of a wheel, on PATH, or the usual one.
+def _compiler(environ: Mapping[str, str], wheels: Sequence[Path], explicit: Path | None, usual: Path) -> Path | None:
+    """Return nvcc of the toolkit that is to be used: one that is named, of a wheel, on PATH, or the usual one.
 
     ToolchainError is raised if one that is named has no such program.
     """
     for source, root in named_roots(environ, explicit):
-        if not os.access(program := root / "bin" / tool, os.X_OK):
-            remedy = f"name the directory that holds bin/{tool}" if explicit else f"correct or unset {source}"
-            raise ToolchainError(f"{source} is {root}, where there is no bin/{tool}", help=f"{remedy}, or {INSTALL}")
+        if not os.access(program := root / "bin/nvcc", os.X_OK):
+            remedy = "name the directory that holds bin/nvcc" if explicit else f"correct or unset {source}"
+            raise ToolchainError(f"{source} is {root}, where there is no bin/nvcc", help=f"{remedy}, or {INSTALL}")
         return program
     path = environ.get("PATH", os.defpath)
-    roots = chain(wheel_roots(folders), roots_on_path(path))
-    found = next((program for root in roots if os.access(program := root / "bin" / tool, os.X_OK)), None)
-    alone = shutil.which(tool, path=f"{path}{os.pathsep}{usual / 'bin'}")
-    return found or (Path(alone).resolve() if alone else None)
+    programs = (root / "bin/nvcc" for root in chain(wheels, roots_on_path(path), [usual]))
+    return next((program for program in programs if os.access(program, os.X_OK)), None)
 
 
 def _root_of(program: Path) -> Path:

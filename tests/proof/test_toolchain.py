@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,59 +10,57 @@ import pytest
 from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 
-Fake = Callable[..., Path]
 
-
-def script(path: Path, body: str) -> None:
+def script(path: Path, body: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(0o755)
+    return path
 
 
 def states(version: str) -> str:
     return f"echo 'Cuda compilation tools, release {version.rsplit('.', 1)[0]}, V{version}'"
 
 
-@pytest.fixture
-def fake(tmp_path: Path) -> Fake:
-    """A root whose programs only state their versions."""
+class Machine:
+    """A directory with a g++ on PATH, and toolkits whose programs only state their versions."""
 
-    def make(
-        root: Path | None = None,
-        *,
-        nvcc: str = "13.0.88",
-        ptxas: str = "13.0.88",
-        cicc: str = "13.0.88",
-        nvdisasm: str | None = "13.5.37",
-        newest_gcc: int = 99,
-    ) -> Path:
-        root = root or tmp_path / "cuda"
-        script(root / "bin/nvcc", states(nvcc))
-        script(root / "bin/ptxas", states(ptxas))
-        script(root / "nvvm/bin/cicc", states(cicc))
-        if nvdisasm:
-            script(root / "bin/nvdisasm", states(nvdisasm))
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.site = folder / "site"
+        self.wheel = self.site / "nvidia/cu13"
+        script(folder / "host/g++", "echo 12.2.0")
+        self.path = str(folder / "host")
+
+    def kit(self, root: Path | str = "cuda", *, newest_gcc: int = 99, **versions: str) -> Path:
+        """Make a toolkit of 13.0.88; ``versions`` are those of other parts, an empty one for none."""
+        root = self.folder / root
+        programs = {"nvcc": "13.0.88", "ptxas": "13.0.88", "cicc": "13.0.88", "nvdisasm": "13.5.37"} | versions
+        for name, version in programs.items():
+            if version:
+                script(root / ("nvvm/bin" if name == "cicc" else "bin") / name, states(version))
         header = root / "include/crt/host_config.h"
         header.parent.mkdir(parents=True)
         header.write_text(f"#if defined(__GNUC__)\n#if __GNUC__ > {newest_gcc}\n#error too new\n#endif\n#endif\n")
         (root / "lib").mkdir()
         return root
 
-    return make
+    def find(self, root: Path | None = None, *, first: Path | None = None, **environ: str) -> Toolchain:
+        """Find a toolchain; ``first`` is a directory that comes first on PATH."""
+        path = f"{first}:{self.path}" if first else self.path
+        usual = self.folder / "usr/local/cuda"
+        return find_toolchain(root, environ={"PATH": path} | environ, site_packages=[self.site], usual=usual)
+
+    def refusal(self, root: Path | None = None, *, first: Path | None = None, **environ: str) -> str:
+        with pytest.raises(ToolchainError) as caught:
+            self.find(root, first=first, **environ)
+        assert caught.value.help, "every refusal says what to do"
+        return f"{caught.value.message}; {caught.value.help}"
 
 
 @pytest.fixture
-def no_toolkit(tmp_path: Path) -> dict[str, str]:
-    """An environment with a g++ and nothing of CUDA."""
-    script(tmp_path / "host/g++", "echo 12.2.0")
-    return {"PATH": str(tmp_path / "host")}
-
-
-def refusal(**arguments: object) -> ToolchainError:
-    with pytest.raises(ToolchainError) as caught:
-        find_toolchain(**arguments)  # type: ignore[arg-type]
-    assert caught.value.help, "every refusal says what to do"
-    return caught.value
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
 
 
 def test_the_real_toolkit_is_found_whole(toolchain: Toolchain) -> None:
@@ -73,177 +70,117 @@ def test_the_real_toolkit_is_found_whole(toolchain: Toolchain) -> None:
         subprocess.run([tool, "--version"], check=True, capture_output=True)
 
 
-def test_without_any_toolkit_it_names_the_extra_to_install(no_toolkit: dict[str, str]) -> None:
-    refused = refusal(environ=no_toolkit, site_packages=[], usual=Path("/nowhere"))
-    assert "there is no CUDA compiler" in refused.message
-    assert "pip install 'fp4patch[cuda]'" in refused.help
+def test_without_any_toolkit_it_names_the_extra_to_install(machine: Machine) -> None:
+    refused = machine.refusal()
+    assert "there is no CUDA compiler" in refused
+    assert "pip install 'fp4patch[cuda]'" in refused
 
 
-def test_an_explicit_root_wins_over_everything(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    asked = fake()
-    environ = no_toolkit | {"CUDA_HOME": str(fake(tmp_path / "home"))}
-    fake(tmp_path / "site/nvidia/cu13")
-    assert find_toolchain(asked, environ=environ, site_packages=[tmp_path / "site"]).root == asked
+def test_a_named_root_comes_before_the_wheels_these_before_path_and_the_usual_place_last(machine: Machine) -> None:
+    usual = machine.kit("usr/local/cuda")
+    assert machine.find().root == usual
+    system = machine.kit("system")
+    assert machine.find(first=system / "bin").root == system
+    machine.kit("site/nvidia/cu9", nvcc="9.0.1", ptxas="9.0.1", cicc="9.0.1")
+    wheel = machine.kit(machine.wheel)
+    assert machine.find(first=system / "bin").root == wheel, "the newest of the wheels"
+    home = machine.kit("home")
+    assert machine.find(first=system / "bin", CUDA_HOME=str(home)).root == home
+    assert machine.find(first=system / "bin", CUDA_PATH=str(home)).root == home
+    assert machine.find(machine.kit("asked"), CUDA_HOME=str(home)).root == machine.folder / "asked"
 
 
-@pytest.mark.parametrize("name", ["CUDA_HOME", "CUDA_PATH"])
-def test_the_environment_wins_over_wheels(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path, name: str) -> None:
-    home = fake()
-    fake(tmp_path / "site/nvidia/cu13")
-    found = find_toolchain(environ=no_toolkit | {name: str(home)}, site_packages=[tmp_path / "site"])
-    assert found.root == home
+def test_a_link_or_a_script_on_path_leads_to_its_root(machine: Machine) -> None:
+    root, links = machine.kit(), machine.folder / "links"
+    links.mkdir()
+    (links / "nvcc").symlink_to(root / "bin/nvcc")
+    assert machine.find(first=links).root == root
+    wrapped = script(machine.folder / "wrapped/nvcc", f"echo '#$ TOP={root}/bin/..'").parent
+    assert machine.find(first=wrapped).root == root
+    script(wrapped / "nvcc", "true")
+    assert "does not state the path of its toolkit" in machine.refusal(first=wrapped)
 
 
-def test_pinned_wheels_win_over_path(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    system = fake()
-    wheels = fake(tmp_path / "site/nvidia/cu13")
-    environ = {"PATH": f"{system / 'bin'}:{no_toolkit['PATH']}"}
-    assert find_toolchain(environ=environ, site_packages=[tmp_path / "site"]).root == wheels
-    assert find_toolchain(environ=environ, site_packages=[]).root == system
+def test_a_named_root_without_compiler_is_not_passed_over(machine: Machine) -> None:
+    machine.kit(machine.wheel)
+    assert "--cuda-root is" in machine.refusal(machine.folder)
+    refused = machine.refusal(CUDA_HOME=str(machine.folder))
+    assert "CUDA_HOME is" in refused
+    assert "unset CUDA_HOME" in refused
 
 
-def test_the_usual_place_comes_last(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    usual, system = fake(tmp_path / "usr/local/cuda"), fake(tmp_path / "system")
-    assert find_toolchain(environ=no_toolkit, site_packages=[], usual=usual).root == usual
-    environ = {"PATH": f"{system / 'bin'}:{no_toolkit['PATH']}"}
-    assert find_toolchain(environ=environ, site_packages=[], usual=usual).root == system
-
-
-def test_the_newest_toolkit_among_the_wheels_is_taken(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    fake(tmp_path / "site/nvidia/cu9", nvcc="9.0.1", ptxas="9.0.1", cicc="9.0.1")
-    newer = fake(tmp_path / "site/nvidia/cu13")
-    assert find_toolchain(environ=no_toolkit, site_packages=[tmp_path / "site"]).root == newer
-
-
-def test_a_symlink_on_path_leads_to_its_root(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    root = fake()
-    (tmp_path / "links").mkdir()
-    (tmp_path / "links/nvcc").symlink_to(root / "bin/nvcc")
-    environ = {"PATH": f"{tmp_path / 'links'}:{no_toolkit['PATH']}"}
-    assert find_toolchain(environ=environ, site_packages=[]).root == root
-
-
-def test_a_script_on_path_is_asked_where_its_root_is(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    root = fake()
-    script(tmp_path / "wrapped/nvcc", f"echo '#$ TOP={root}/bin/..'")
-    environ = {"PATH": f"{tmp_path / 'wrapped'}:{no_toolkit['PATH']}"}
-    assert find_toolchain(environ=environ, site_packages=[]).root == root
-
-
-def test_a_script_on_path_that_says_nothing_is_refused(no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    script(tmp_path / "wrapped/nvcc", "true")
-    environ = {"PATH": f"{tmp_path / 'wrapped'}:{no_toolkit['PATH']}"}
-    assert "does not state the path of its toolkit" in refusal(environ=environ, site_packages=[]).message
-
-
-def test_a_named_root_without_compiler_is_not_passed_over(
-    fake: Fake, no_toolkit: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"ptxas": ""}, ["has no bin/ptxas", "nvidia-cuda-nvcc"]),
+        ({"cicc": ""}, ["has no nvvm/bin/cicc", "nvidia-nvvm"]),
+        ({"cicc": "13.5.37"}, ["mixed: nvcc 13.0.88, cicc 13.5.37, ptxas 13.0.88"]),
+        ({"nvdisasm": ""}, ["no nvdisasm"]),
+        ({"nvdisasm": "12.9.88"}, ["nvdisasm 12.9.88 is older than ptxas 13.0.88"]),
+        ({"newest_gcc": 11}, ["allows g++ 11 at most", "NVCC_CCBIN=g++-11"]),
+    ],
+)
+def test_a_missing_part_and_parts_that_do_not_fit_are_refused(
+    machine: Machine, parts: dict[str, str], said: list[str]
 ) -> None:
-    fake(tmp_path / "site/nvidia/cu13")
-    site = [tmp_path / "site"]
-    assert "--cuda-root is" in refusal(cuda_root=tmp_path, environ=no_toolkit, site_packages=site).message
-    refused = refusal(environ=no_toolkit | {"CUDA_HOME": str(tmp_path)}, site_packages=site)
-    assert "CUDA_HOME is" in refused.message
-    assert "unset CUDA_HOME" in refused.help
+    refused = machine.refusal(machine.kit(**parts))  # type: ignore[arg-type]
+    assert all(text in refused for text in said), refused
 
 
-@pytest.mark.parametrize("part", ["bin/ptxas", "nvvm/bin/cicc"])
-def test_a_missing_part_is_named_with_its_package(fake: Fake, no_toolkit: dict[str, str], part: str) -> None:
-    root = fake()
-    (root / part).unlink()
-    refused = refusal(cuda_root=root, environ=no_toolkit, site_packages=[])
-    assert f"has no {part}" in refused.message
-    assert "nvidia-" in refused.help
-
-
-def test_parts_of_two_releases_are_refused(fake: Fake, no_toolkit: dict[str, str]) -> None:
-    refused = refusal(cuda_root=fake(cicc="13.5.37"), environ=no_toolkit, site_packages=[])
-    assert "mixed: nvcc 13.0.88, cicc 13.5.37, ptxas 13.0.88" in refused.message
-
-
-def test_parts_of_one_release_may_differ_in_build(fake: Fake, no_toolkit: dict[str, str]) -> None:
-    found = find_toolchain(fake(cicc="13.0.48"), environ=no_toolkit, site_packages=[])
-    assert found.info.cicc == "13.0.48"
-
-
-def test_the_disassembler_may_come_from_the_wheels(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    root = fake(nvdisasm=None)
-    assert "no nvdisasm" in refusal(cuda_root=root, environ=no_toolkit, site_packages=[]).message
-    script(tmp_path / "site/nvidia/cu13/bin/nvdisasm", states("13.5.37"))
-    found = find_toolchain(root, environ=no_toolkit, site_packages=[tmp_path / "site"])
-    assert found.root == root
-    assert found.info.disassembler == str(tmp_path / "site/nvidia/cu13/bin/nvdisasm")
+def test_parts_of_one_release_may_differ_in_build(machine: Machine) -> None:
+    assert machine.find(machine.kit(cicc="13.0.48")).info.cicc == "13.0.48"
 
 
 @pytest.mark.parametrize(
     ("of_toolkit", "taken"),
-    [("13.0.85", "site/nvidia/cu13"), ("13.5.39", "cuda"), ("13.6.12", "cuda")],
+    [("", "site/nvidia/cu13"), ("13.0.85", "site/nvidia/cu13"), ("13.5.39", "cuda"), ("13.6.12", "cuda")],
 )
 def test_the_newest_disassembler_is_taken_and_of_equals_the_toolkits(
-    fake: Fake, no_toolkit: dict[str, str], tmp_path: Path, of_toolkit: str, taken: str
+    machine: Machine, of_toolkit: str, taken: str
 ) -> None:
-    script(tmp_path / "site/nvidia/cu13/bin/nvdisasm", states("13.5.37"))
-    found = find_toolchain(fake(nvdisasm=of_toolkit), environ=no_toolkit, site_packages=[tmp_path / "site"])
-    assert found.nvdisasm == tmp_path / taken / "bin/nvdisasm"
+    script(machine.wheel / "bin/nvdisasm", states("13.5.37"))
+    found = machine.find(machine.kit(nvdisasm=of_toolkit))
+    assert found.nvdisasm == machine.folder / taken / "bin/nvdisasm"
+    assert found.root == machine.folder / "cuda"
 
 
-def test_a_disassembler_older_than_the_assembler_is_refused(fake: Fake, no_toolkit: dict[str, str]) -> None:
-    refused = refusal(cuda_root=fake(nvdisasm="12.9.88"), environ=no_toolkit, site_packages=[])
-    assert "nvdisasm 12.9.88 is older than ptxas 13.0.88" in refused.message
+def test_the_host_compiler_asked_for_is_the_one_used(machine: Machine) -> None:
+    root, other = machine.kit(), script(machine.folder / "other/g++-11", "echo 11.4.0")
+    found = machine.find(root, NVCC_CCBIN=str(other))
+    assert (found.info.host_compiler, found.flags[:2]) == ("g++-11 11.4.0", ("-ccbin", str(other)))
+    assert "NVCC_CCBIN is g++-7" in machine.refusal(root, NVCC_CCBIN="g++-7")
+    machine.path = str(machine.folder)
+    assert "there is no g++ on PATH" in machine.refusal(root)
 
 
-def test_a_host_compiler_that_is_too_new_is_refused(fake: Fake, no_toolkit: dict[str, str]) -> None:
-    refused = refusal(cuda_root=fake(newest_gcc=11), environ=no_toolkit, site_packages=[])
-    assert "allows g++ 11 at most" in refused.message
-    assert "NVCC_CCBIN=g++-11" in refused.help
-
-
-def test_no_host_compiler_is_refused(fake: Fake, tmp_path: Path) -> None:
-    refused = refusal(cuda_root=fake(), environ={"PATH": str(tmp_path)}, site_packages=[])
-    assert "there is no g++ on PATH" in refused.message
-
-
-def test_the_host_compiler_asked_for_is_the_one_used(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    script(tmp_path / "other/g++-11", "echo 11.4.0")
-    environ = no_toolkit | {"NVCC_CCBIN": str(tmp_path / "other/g++-11")}
-    found = find_toolchain(fake(), environ=environ, site_packages=[])
-    assert found.info.host_compiler == "g++-11 11.4.0"
-    assert found.flags[:2] == ("-ccbin", str(tmp_path / "other/g++-11"))
-    missing = refusal(cuda_root=found.root, environ=no_toolkit | {"NVCC_CCBIN": "g++-7"}, site_packages=[])
-    assert "NVCC_CCBIN is g++-7" in missing.message
-
-
-def test_libraries_are_named_where_the_profile_would_miss_them(fake: Fake, no_toolkit: dict[str, str]) -> None:
-    root = fake()
-    assert find_toolchain(root, environ=no_toolkit, site_packages=[]).flags[2:] == ("-L", str(root / "lib"))
+def test_libraries_are_named_where_the_profile_would_miss_them(machine: Machine) -> None:
+    root = machine.kit()
+    assert machine.find(root).flags[2:] == ("-L", str(root / "lib"))
     (root / "lib64").mkdir()
-    assert find_toolchain(root, environ=no_toolkit, site_packages=[]).flags[2:] == ()
+    assert machine.find(root).flags[2:] == ()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH"),
-        *("INCLUDES", "SYSTEM_INCLUDES", "PTXAS_FLAGS", "CUDAFE_FLAGS", "NVVM_FLAGS", "OCG_FLAGS"),
-    ],
-)
-def test_flags_from_the_environment_reach_no_compilation(fake: Fake, no_toolkit: dict[str, str], name: str) -> None:
-    wanted = no_toolkit | {"HOME": "/here", "TMPDIR": "/there"}
-    found = find_toolchain(fake(), environ=wanted | ({name: "g++"}), site_packages=[])
-    assert dict(found.environ) == wanted
+def test_flags_from_the_environment_reach_no_compilation(machine: Machine) -> None:
+    found = machine.find(
+        machine.kit(),
+        HOME="/here",
+        TMPDIR="/there",
+        NVCC_APPEND_FLAGS="-g",
+        NVCC_CCBIN="g++",
+        CPATH="/a",
+        INCLUDES="-I/a",
+        PTXAS_FLAGS="-O0",
+    )
+    assert dict(found.environ) == {"HOME": "/here", "TMPDIR": "/there", "PATH": machine.path}
 
 
 @pytest.mark.parametrize("part", ["bin/nvcc", "bin/nvcc.profile", "bin/ptxas", "nvvm/bin/cicc", "bin/nvdisasm"])
-def test_another_program_of_the_same_version_is_told_apart(fake: Fake, no_toolkit: dict[str, str], part: str) -> None:
-    root = fake()
-    before = find_toolchain(root, environ=no_toolkit, site_packages=[]).fingerprint
-    assert find_toolchain(root, environ=no_toolkit, site_packages=[]).fingerprint == before
+def test_another_program_of_the_same_version_is_told_apart_and_another_place_is_not(
+    machine: Machine, part: str
+) -> None:
+    root = machine.kit()
+    before = machine.find(root).fingerprint
+    assert machine.find(machine.kit("elsewhere")).fingerprint == before
     with (root / part).open("a") as file:
         file.write("# -DFROB\n")
-    assert find_toolchain(root, environ=no_toolkit, site_packages=[]).fingerprint != before
-
-
-def test_a_toolkit_in_another_place_is_the_same(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
-    one, other = (fake(tmp_path / name) for name in ("one", "other"))
-    fingerprints = {find_toolchain(root, environ=no_toolkit, site_packages=[]).fingerprint for root in (one, other)}
-    assert len(fingerprints) == 1
+    assert machine.find(root).fingerprint != before
