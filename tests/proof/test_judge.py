@@ -96,9 +96,6 @@ def test_every_kind_was_tried() -> None:
 
 def test_nothing_checked_is_a_failure() -> None:
     assert overall(()) is Verdict.FAIL
-    passed = one(rule(without=("local",)), listing("FADD"))
-    assert overall(check.verdict for check in [passed]) is Verdict.PASS
-    assert overall(check.verdict for check in [passed, replace(passed, verdict=Verdict.FAIL)]) is Verdict.FAIL
 
 
 @pytest.mark.parametrize("opcodes", [("EXIT",), ("FADD", "STL", "EXIT")])
@@ -127,65 +124,36 @@ def test_a_rule_speaks_of_probes_by_glob_and_architectures_by_name() -> None:
     assert not concerns(RULE, HOST, A121), "host code has no machine code to judge"
 
 
-def test_every_pair_judged_is_no_problem() -> None:
-    assert unjudged([RULE], [(PROBE, A120), (PROBE, A121), (HOST, A121)], [A120, A121]) == ()
+OTHER, X16 = replace(PROBE, patch="lib/other"), replace(PROBE, name="x16")
+UNIT = replace(PROBE, name="file", kind=ProbeKind.UNIT)
+NO_PROBE = "a probe to which the rule for {} on sm_120a, sm_121a applies"
 
 
-def test_no_probe_at_all_is_a_problem() -> None:
-    assert [problem.found for problem in unjudged([], [], [A120])] == ["none ran"]
-    assert [problem.found for problem in unjudged([], [], [A120], [PROBE], builds=True)] == ["none ran"]
-    assert unjudged([], [], [A120], builds=True) == ()
-
-
-def test_two_probes_of_one_name_are_a_problem() -> None:
-    (problem,) = unjudged([RULE], [(PROBE, A120), (replace(PROBE, patch="lib/other"), A120)], [A120])
-    assert (problem.expected, problem.found) == ("one probe lib/x8 on sm_120a", "2 of that name")
-
-
-def test_a_rule_that_meets_no_probe_is_a_problem() -> None:
-    (problem,) = unjudged([RULE, replace(RULE, probes=("lib/x9",))], [(PROBE, A120)], [A120])
-    assert "lib/x9" in problem.expected
-    assert "lib/x8" in problem.help
-
-
-def test_a_rule_that_meets_only_host_code_is_a_problem() -> None:
-    assert len(unjudged([replace(RULE, probes=("lib/header",))], [(HOST, A120)], [A120])) == 1
-
-
-def test_a_probe_that_meets_no_rule_is_a_problem() -> None:
-    (problem,) = unjudged([replace(RULE, arch=("sm_120a",))], [(PROBE, A120), (PROBE, A121)], [A120, A121])
-    assert problem.expected == "a rule for lib/x8 on sm_121a"
-
-
-def test_a_rule_for_an_architecture_that_nobody_asked_for_is_set_aside() -> None:
-    rules = [replace(RULE, arch=("sm_120a",)), replace(RULE, arch=("sm_121a",))]
-    assert unjudged(rules, [(PROBE, A120)], [A120]) == ()
-
-
-def test_a_rule_without_condition_is_a_problem() -> None:
-    (problem,) = unjudged([replace(RULE, forbids=())], [(PROBE, A120)], [A120])
-    assert "a condition" in problem.expected
-
-
-def test_a_rule_for_probes_that_have_nothing_to_show_here_is_no_problem() -> None:
-    x16 = replace(PROBE, name="x16")
-    rules = [RULE, replace(RULE, probes=("lib/x16",))]
-    assert unjudged(rules, [(PROBE, A120)], [A120], [x16]) == ()
-    assert len(unjudged(rules, [(PROBE, A120)], [A120], [replace(PROBE, name="x2")])) == 1
-    assert [problem.found for problem in unjudged(rules, [], [A120], [PROBE, x16])] == ["none ran"]
-
-
-def test_host_code_alone_is_no_proof_where_all_else_was_set_aside() -> None:
-    (problem,) = unjudged([RULE], [(HOST, A120)], [A120], [PROBE])
-    assert problem.found == "all were set aside"
-    assert unjudged([], [(HOST, A120)], [A120]) == ()
-
-
-def test_a_whole_source_file_is_judged_as_a_probe_is() -> None:
-    unit = replace(PROBE, name="file", kind=ProbeKind.UNIT)
-    assert concerns(RULE, unit, A121)
-    (problem,) = unjudged([], [(unit, A120)], [A120])
-    assert problem.expected == "a rule for lib/file on sm_120a"
+@pytest.mark.parametrize(
+    ("rules", "ran", "aside", "builds", "expected"),
+    [
+        ([RULE], [PROBE, HOST], [], False, []),
+        ([], [], [], False, ["at least one probe"]),
+        ([], [], [PROBE], True, ["at least one probe"]),
+        ([], [], [], True, []),
+        ([RULE], [PROBE, OTHER], [], False, ["one probe lib/x8 on sm_120a"]),
+        ([RULE, replace(RULE, probes=("lib/x9",))], [PROBE], [], False, [NO_PROBE.format("lib/x9")]),
+        ([RULE, replace(RULE, probes=("lib/header",))], [PROBE, HOST], [], False, [NO_PROBE.format("lib/header")]),
+        ([replace(RULE, arch=("sm_121a",))], [PROBE], [], False, ["a rule for lib/x8 on sm_120a"]),
+        ([], [UNIT], [], False, ["a rule for lib/file on sm_120a"]),
+        ([RULE, replace(RULE, arch=("sm_121a",))], [PROBE], [], False, []),
+        ([replace(RULE, forbids=())], [PROBE], [], False, ["a condition in the rule for lib/* on sm_120a, sm_121a"]),
+        ([RULE, replace(RULE, probes=("lib/x16",))], [PROBE], [X16], False, []),
+        ([RULE], [HOST], [PROBE], False, ["at least one probe whose machine code is judged"]),
+        ([], [HOST], [], False, []),
+    ],
+)
+def test_a_rule_and_a_probe_that_meet_nothing_are_problems_where_they_were_asked_for(
+    rules: list[Rule], ran: list[Probe], aside: list[Probe], builds: bool, expected: list[str]
+) -> None:
+    """What was set aside for a reason, and rules for other targets, are none."""
+    problems = unjudged(rules, [(probe, A120) for probe in ran], [A120], aside, builds=builds)
+    assert [problem.expected for problem in problems] == expected
 
 
 def test_requires_and_forbids_search_in_the_operands_too() -> None:

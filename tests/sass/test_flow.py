@@ -18,22 +18,23 @@ def edges(of: Flow) -> dict[int, tuple[int, ...]]:
     return {block.start: block.goes_to for block in of.blocks}
 
 
-def test_code_without_a_branch_is_one_block() -> None:
-    assert edges(graph("NOP", "MOV R0,0x1", "EXIT")) == {0: ()}
-
-
-def test_a_branch_ends_a_block_and_begins_two() -> None:
-    #            0      10            20             30     40
-    found = graph("NOP", "@P0 BRA 0x40", "MOV R0,0x1", "EXIT", "MOV R0,0x2", "EXIT")
-    assert edges(found) == {0x00: (0x20, 0x40), 0x20: (), 0x40: ()}
-
-
-def test_a_branch_on_a_second_predicate_may_go_on() -> None:
-    assert edges(graph("BRA P1,0x20", "EXIT", "EXIT")) == {0x00: (0x10, 0x20), 0x10: (), 0x20: ()}
-
-
-def test_code_that_nothing_reaches_is_left_out() -> None:
-    assert edges(graph("BRA 0x20", "MOV R0,0x1", "EXIT")) == {0x00: (0x20,), 0x20: ()}
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (("NOP", "MOV R0,0x1", "EXIT"), {0: ()}),
+        (
+            ("NOP", "@P0 BRA 0x40", "MOV R0,0x1", "EXIT", "MOV R0,0x2", "EXIT"),
+            {0x00: (0x20, 0x40), 0x20: (), 0x40: ()},
+        ),
+        (("BRA P1,0x20", "EXIT", "EXIT"), {0x00: (0x10, 0x20), 0x10: (), 0x20: ()}),
+        (("BRA 0x20", "MOV R0,0x1", "EXIT"), {0x00: (0x20,), 0x20: ()}),
+        (("BRA.DIV UR4,0x20", "EXIT", "WARPSYNC.COLLECTIVE R1,0x20"), {0x00: (0x10,), 0x10: ()}),
+        (("@P0 EXIT", "EXIT"), {0x00: (0x10,), 0x10: ()}),
+    ],
+    ids=["one block", "a branch", "a second predicate", "not reached", "a divergent warp", "a guarded exit"],
+)
+def test_a_branch_ends_a_block_and_begins_two(rows: tuple[str, ...], expected: dict[int, tuple[int, ...]]) -> None:
+    assert edges(graph(*rows)) == expected
 
 
 def test_a_branch_by_a_register_leads_where_its_table_does() -> None:
@@ -45,30 +46,23 @@ def test_a_branch_by_a_register_leads_where_its_table_does() -> None:
     assert edges(relative) == {0x00: (0x20, 0x30), 0x20: (), 0x30: ()}
 
 
-def test_a_branch_of_a_divergent_warp_is_not_followed() -> None:
-    assert edges(graph("BRA.DIV UR4,0x20", "EXIT", "WARPSYNC.COLLECTIVE R1,0x20")) == {0x00: (0x10,), 0x10: ()}
-
-
-def test_a_guarded_exit_may_go_on() -> None:
-    assert edges(graph("@P0 EXIT", "EXIT")) == {0x00: (0x10,), 0x10: ()}
-
-
-def test_threads_go_on_where_the_region_said() -> None:
-    #             0                  10              20          30       40
-    found = graph("BSSY B0,0x40", "@P0 BRA 0x30", "MOV R0,0x1", "BSYNC B0", "EXIT")
-    assert found.meets == {0x30: 0x40}
-    assert edges(found)[0x30] == (0x40,)
-
-
-def test_regions_may_stand_in_one_another_and_in_loops() -> None:
-    #  0                    10              20           30              40          50                60          70
-    found = graph("BSSY B0,0x70", "BSSY B1,0x40", "NOP", "BSYNC B1", "NOP", "@P0 BRA 0x10", "BSYNC B0", "EXIT")
-    assert found.meets == {0x30: 0x40, 0x60: 0x70}
-
-
-def test_one_register_may_be_used_again() -> None:
-    found = graph("BSSY B0,0x20", "BSYNC B0", "BSSY B0,0x40", "BSYNC B0", "EXIT")
-    assert found.meets == {0x10: 0x20, 0x30: 0x40}
+@pytest.mark.parametrize(
+    ("rows", "meets"),
+    [
+        (("BSSY B0,0x40", "@P0 BRA 0x30", "MOV R0,0x1", "BSYNC B0", "EXIT"), {0x30: 0x40}),
+        # In one another, and in a loop.
+        (
+            ("BSSY B0,0x70", "BSSY B1,0x40", "NOP", "BSYNC B1", "NOP", "@P0 BRA 0x10", "BSYNC B0", "EXIT"),
+            {0x30: 0x40, 0x60: 0x70},
+        ),
+        # One register for two regions.
+        (("BSSY B0,0x20", "BSYNC B0", "BSSY B0,0x40", "BSYNC B0", "EXIT"), {0x10: 0x20, 0x30: 0x40}),
+    ],
+)
+def test_threads_go_on_where_the_region_said(rows: tuple[str, ...], meets: dict[int, int]) -> None:
+    found = graph(*rows)
+    assert found.meets == meets
+    assert all(edges(found)[block.start] for block in found.blocks if block.instructions[-1].opcode == "BSYNC")
 
 
 @pytest.mark.parametrize(
