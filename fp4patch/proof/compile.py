@@ -89,7 +89,7 @@ class CompiledProbes:
     @property
     def cubins(self) -> dict[tuple[str, Arch, str], bytes]:
         """Disassembled cubins by probe, architecture and side."""
-        return {name: one.content for name, one in self.built.items() if one.listing}
+        return {name: built.content for name, built in self.built.items() if built.listing}
 
     @property
     def host_objects(self) -> Iterator[tuple[Probe, Arch, bytes]]:
@@ -101,8 +101,8 @@ class CompiledProbes:
     @property
     def lines(self) -> dict[tuple[str, Arch], SourceLines]:
         """Lines of the patched probes in the watched files, by probe and architecture."""
-        patched = ((probe, arch, one) for (probe, arch, side), one in self.built.items() if side == "patched")
-        return {(probe, arch): one.lines for probe, arch, one in patched if not one.error}
+        patched = ((probe, arch, built) for (probe, arch, side), built in self.built.items() if side == "patched")
+        return {(probe, arch): built.lines for probe, arch, built in patched if not built.error}
 
 
 def compile_probes(request: CompileRequest) -> CompiledProbes:
@@ -201,7 +201,7 @@ class _Builder:
     ) -> list[Configured]:
         """Return the probes compiled with other flags; none if one did not compile with the usual ones."""
         known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}
-        if not all(one.listing for one in known.values()):
+        if not all(built.listing for built in known.values()):
             return []
 
         def is_same(probe: str, other: Compilation) -> bool:
@@ -209,7 +209,7 @@ class _Builder:
             kernel = machine_code.kernel_of(probe, machine_code.functions(cubin))
             if not (listing and other.listing):
                 return False
-            digests = {machine_code.code_digest(one, kernel, listing.instructions) for one in (cubin, other.content)}
+            digests = {machine_code.code_digest(code, kernel, listing.instructions) for code in (cubin, other.content)}
             return len(digests) == 1
 
         return [
@@ -230,7 +230,7 @@ class _Builder:
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.
             built = replace(built, error=f"{error.message}\n{error.help}")
-        return [self.build([one], arch, side, more)[0] for one in unit] if len(unit) > 1 else [built]
+        return [self.build([member], arch, side, more)[0] for member in unit] if len(unit) > 1 else [built]
 
     def _read(self, probes: Sequence[Probe], arch: Arch, built: Compilation) -> list[Compilation]:
         """Return the probes of an object file with their listings."""
@@ -239,8 +239,8 @@ class _Builder:
         text = disassemble(built.content, toolchain=self._toolchain, runner=self._runner, store=self._store)
         if len(probes) == 1 and (probes[0].kind is ProbeKind.UNIT or machine_code.has_subroutines(built.content)):
             return [replace(built, listing=machine_code.unit_listing(text, built.content, arch=arch, log=built.log))]
-        there = [machine_code.KERNEL] if len(probes) == 1 else []
-        names = [machine_code.kernel_of(probe.id, there) for probe in probes]
+        alone = [machine_code.KERNEL] if len(probes) == 1 else []
+        names = [machine_code.kernel_of(probe.id, alone) for probe in probes]
         listings = machine_code.kernel_listings(text, built.content, arch=arch, log=built.log, kernels=names)
         return [
             replace(built, listing=listing, lines=built.lines.of(name))

@@ -244,7 +244,9 @@ def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
 
 def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
     directives = {
-        line for one in source.directives for line in range(one.line, source.line(max(one.start, one.end - 1)) + 1)
+        line
+        for directive in source.directives
+        for line in range(directive.line, source.line(max(directive.start, directive.end - 1)) + 1)
     }
     yield from (Hunk(LineKind.DIRECTIVE, (line,)) for line in sorted(directives.intersection(changed)))
     of_line: dict[int, list[CodePart]] = {}
@@ -255,7 +257,7 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
     function = previous = 0
     for line in sorted(changed):
         inside = of_line.get(line, ())
-        owner = max((one.scope[0] for one in inside if one.scope), default=0)
+        owner = max((part.scope[0] for part in inside if part.scope), default=0)
         if lines and (line > previous + 1 or (owner and owner != function)):
             yield from _of_statements(lines, function, of_line)
             lines = []
@@ -271,11 +273,11 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
 
 def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[CodePart]]) -> Iterator[Hunk]:
     """Yield a hunk for the function's own lines, and for each of its branches; one has those inside of it too."""
-    by_line = {line: [one for one in of_line[line] if one.scope[:1] == (function,)] for line in lines}
-    scopes = {line: min((one.scope for one in inside), key=len) for line, inside in by_line.items()}
+    by_line = {line: [part for part in of_line[line] if part.scope[:1] == (function,)] for line in lines}
+    scopes = {line: min((part.scope for part in inside), key=len) for line, inside in by_line.items()}
     for scope in dict.fromkeys(scopes.values()):
-        inside = {one for those in by_line.values() for one in those if one.scope[: len(scope)] == scope}
-        spans = {one.lines for one in inside} | {one.block for one in inside if one.block}
+        inside = {part for parts in by_line.values() for part in parts if part.scope[: len(scope)] == scope}
+        spans = {part.lines for part in inside} | {part.block for part in inside if part.block}
         own = tuple(line for line in lines if scopes[line] == scope)
         yield Hunk(LineKind.STATEMENT, own, tuple(sorted(spans, key=lambda span: span.start)))
 
@@ -308,12 +310,12 @@ _NO_CODE = frozenset(("{", "}", ";", "(", ")", "else"))
 def _statements(source: Source) -> list[CodePart]:
     """Return the statements and declarations of a text; of a conditional all branches, each from where the first
     began."""
-    found: list[CodePart] = []
+    parts: list[CodePart] = []
     scopes: list[_Scope] = []
     head: list[Token] = []
     saved: list[tuple[list[_Scope], list[Token]]] = []
     closed = _Scope()
-    names = {one.index: one.name for one in source.directives}
+    names = {directive.index: directive.name for directive in source.directives}
     functions, directive = 0, -1
 
     def around() -> tuple[int, ...]:
@@ -321,7 +323,7 @@ def _statements(source: Source) -> list[CodePart]:
 
     def finish() -> None:
         if any(token.text not in _NO_CODE for token in head):
-            found.append(CodePart(range(head[0].line, source.line(head[-1].end - 1) + 1), around()))
+            parts.append(CodePart(range(head[0].line, source.line(head[-1].end - 1) + 1), around()))
         head.clear()
 
     for token in source.tokens:
@@ -344,7 +346,7 @@ def _statements(source: Source) -> list[CodePart]:
                 inner = (functions,)
             finish()
             scope = (*inner, token.start) if branches else inner
-            scopes.append(_Scope(scope, branches, len(found) - 1 if constexpr else -1))
+            scopes.append(_Scope(scope, branches, len(parts) - 1 if constexpr else -1))
         elif token.text in "};":
             if token.text == ";":
                 head.append(token)
@@ -352,12 +354,12 @@ def _statements(source: Source) -> list[CodePart]:
             if token.text == "}" and scopes:
                 closed = scopes.pop()
                 if closed.head >= 0:
-                    start = found[closed.head].lines.start
-                    found[closed.head] = found[closed.head]._replace(block=range(start, token.line + 1))
+                    start = parts[closed.head].lines.start
+                    parts[closed.head] = parts[closed.head]._replace(block=range(start, token.line + 1))
         else:
             head.append(token)
     finish()
-    return found
+    return parts
 
 
 _ATTRIBUTE = re.compile(
@@ -379,7 +381,7 @@ def changed_lines(before: str, after: str) -> set[int]:
     """Return the numbers of the lines that differ; where lines were removed, those of their neighbours."""
     old, new = before.split("\n"), after.split("\n")
     start = next(
-        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+        (at for at, (left, right) in enumerate(zip(old, new, strict=False)) if left != right), min(len(old), len(new))
     )
     room = min(len(old), len(new)) - start
     end = next((at for at in range(room) if old[-1 - at] != new[-1 - at]), room)

@@ -112,9 +112,9 @@ def checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Ch
     changed: dict[Subject, Configured] = {}
     checks: Checks = {}
 
-    def add(code: Configured, holds: object, said: str) -> None:
+    def add(code: Configured, holds: object, detail: str) -> None:
         rule = f"right with {' '.join(code.flags)}"
-        check = Check.of(rule, "a build may be configured so", holds, said)
+        check = Check.of(rule, "a build may be configured so", holds, detail)
         checks.setdefault((code.probe, code.arch), []).append(check)
 
     for code in request.compiled.configured:

@@ -5,7 +5,7 @@ Nothing is passed over: a rule that met no probe and a probe that met no rule ar
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple, Self
@@ -83,8 +83,8 @@ def _row(
             Check("this compiler supports the architecture", nothing, Verdict.UNSUPPORTED, "no"),
         )
     elif after.error:
-        found = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
-        checks = (Check("compiles", nothing, Verdict.FAIL, found),)
+        detail = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
+        checks = (Check("compiles", nothing, Verdict.FAIL, detail),)
     elif probe.kind is ProbeKind.HOST:
         because = "every file that includes the header compiles it"
         checks = (Check("compiles, host code included", because, Verdict.PASS, "yes"),)
@@ -142,7 +142,7 @@ class Effects(NamedTuple):
     @classmethod
     def of(cls, *listings: SassListing) -> Self:
         """Return those of some listings together."""
-        opcodes = [one.opcode.split(".") for listing in listings for one in listing.instructions]
+        opcodes = [code.opcode.split(".") for listing in listings for code in listing.instructions]
         widths = [
             max((_WIDTHS[part] for part in parts if part in _WIDTHS), default=4)
             for parts in opcodes
@@ -161,11 +161,11 @@ def effects(row: ProbeResult, pristine: Effects | None) -> Iterator[Check]:
     patched = Effects.of(row.after)
     because = "callers of upstream's code do not expect it"
     if new := patched.opcodes - pristine.opcodes:
-        found = ", ".join(sorted(new))
-        yield Check("signals and waits as upstream's code does", because, Verdict.FAIL, f"it has {found}, too")
+        opcodes = ", ".join(sorted(new))
+        yield Check("signals and waits as upstream's code does", because, Verdict.FAIL, f"it has {opcodes}, too")
     if patched.width > pristine.width:
-        found = f"it stores {patched.width} bytes at once, and upstream's code at most {pristine.width}"
-        yield Check("needs no more alignment than upstream's code", because, Verdict.FAIL, found)
+        detail = f"it stores {patched.width} bytes at once, and upstream's code at most {pristine.width}"
+        yield Check("needs no more alignment than upstream's code", because, Verdict.FAIL, detail)
 
 
 _IDLE = Check(
@@ -220,8 +220,8 @@ def unjudged(
 
 def _is_known(pattern: str) -> bool:
     """Return whether an opcode begins as the pattern requires; a pattern without an opcode is accepted."""
-    said = _BEGINS.match(pattern)
-    return said is None or any(opcode.startswith(said["name"]) for opcode in CLASS_OF)
+    begins = _BEGINS.match(pattern)
+    return begins is None or any(opcode.startswith(begins["name"]) for opcode in CLASS_OF)
 
 
 def _unknown(pattern: str, name: str) -> Problem:
@@ -237,17 +237,17 @@ def _checks(rule: Rule, before: SassListing | None, after: SassListing) -> Itera
         yield check("identical", is_same(before, after), _difference(before, after))
 
     def matching(pattern: str) -> Counter[str]:
-        return Counter(one.opcode for one in after.instructions if re.search(pattern, one.operation))
+        return Counter(code.opcode for code in after.instructions if re.search(pattern, code.operation))
 
     for pattern in rule.requires:
-        found = matching(pattern)
-        yield check(f"requires {pattern}", bool(found), _listed(found))
+        opcodes = matching(pattern)
+        yield check(f"requires {pattern}", bool(opcodes), _listed(opcodes))
     for pattern in rule.forbids:
-        found = matching(pattern)
-        yield check(f"forbids {pattern}", not found, _listed(found))
+        opcodes = matching(pattern)
+        yield check(f"forbids {pattern}", not opcodes, _listed(opcodes))
     for name in rule.without:
-        found = Counter(one.opcode for one in after.instructions if one.cls is _CLASS_OF_METRIC[name])
-        yield check(f"without {_WORDS[name]}", not found, _listed(found))
+        opcodes = Counter(code.opcode for code in after.instructions if code.cls is _CLASS_OF_METRIC[name])
+        yield check(f"without {_WORDS[name]}", not opcodes, _listed(opcodes))
 
 
 def _difference(before: SassListing | None, after: SassListing) -> str:
@@ -261,5 +261,5 @@ def _difference(before: SassListing | None, after: SassListing) -> str:
     return f"the code differs: {by_class or 'in operands, scheduling or constants'}"
 
 
-def _listed(found: dict[str, int]) -> str:
-    return ", ".join(f"{count} {opcode}" for opcode, count in sorted(found.items())) or "none"
+def _listed(opcodes: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {opcode}" for opcode, count in sorted(opcodes.items())) or "none"

@@ -20,9 +20,9 @@ KERNEL = "probe"
 """The one kernel of every probe, ``extern "C"``, so that its name is not mangled."""
 
 
-def kernel_of(probe: str, there: Collection[str]) -> str:
+def kernel_of(probe: str, names: Collection[str]) -> str:
     """Return the name of a probe's kernel in an object file with these: its own one, if it was compiled with others."""
-    return KERNEL if KERNEL in there else f"{KERNEL}_{re.sub(r'[^0-9A-Za-z]', '_', probe.partition('/')[2])}"
+    return KERNEL if KERNEL in names else f"{KERNEL}_{re.sub(r'[^0-9A-Za-z]', '_', probe.partition('/')[2])}"
 
 
 @contextmanager
@@ -114,14 +114,14 @@ def code_digest(cubin: bytes, kernel: str = "", instructions: Sequence[Instructi
     Of one kernel, its own code and constants count, and what it may read of those that all kernels of the cubin share:
     the banks that its instructions name, all of them if one names a bank by a register.
     """
-    banks = {bank for one in instructions for bank in _READS_BANK.findall(one.operands)}
+    banks = {bank for instruction in instructions for bank in _READS_BANK.findall(instruction.operands)}
     numbers = {int(bank, 16) for bank in banks if bank.startswith("0x")}
     known = len(numbers) == len(banks)
     sections = loaded_sections(cubin)
     kernels = [name.removeprefix(".text.") for name, _ in sections if name.startswith(".text.")]
     digest = hashlib.sha256()
     for name, content in sorted(sections):
-        owner = next((one for one in kernels if name.endswith(f".{one}")), kernel)
+        owner = next((other for other in kernels if name.endswith(f".{other}")), kernel)
         shared = _BANK.fullmatch(name)
         if not kernel or (owner == kernel and not (shared and known and int(shared[1]) not in numbers)):
             digest.update(f"{name.removesuffix(f'.{kernel}')}:{len(content)}:".encode() + content)

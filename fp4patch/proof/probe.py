@@ -170,15 +170,15 @@ class Compiler:
 def _own_files(source: Path, text: str, stand_ins: Sequence[Path]) -> list[str | bytes]:
     """Return names and contents of a source, of the files in the directories beside it, and of what they include from
     beside themselves."""
-    found = dict[Path, bytes]()
+    files = dict[Path, bytes]()
     pending = [source, *_beside(source, text.encode())]
     pending += [path for folder in stand_ins for path in folder.rglob("*")]
     while pending:
         path = pending.pop()
-        if path not in found and path.is_file():
-            found[path] = path.read_bytes()
-            pending += _beside(path, found[path])
-    return [part for path, content in sorted(found.items()) for part in (os.path.relpath(path, source), content)]
+        if path not in files and path.is_file():
+            files[path] = path.read_bytes()
+            pending += _beside(path, files[path])
+    return [part for path, content in sorted(files.items()) for part in (os.path.relpath(path, source), content)]
 
 
 def _beside(path: Path, text: bytes) -> list[Path]:
@@ -199,7 +199,7 @@ def together(probes: Sequence[tuple[Probe, Path]]) -> str:
     """
     home = probes[0][1].parent
     texts = {source: source.read_text(encoding="utf-8") for _, source in probes}
-    lines = list(dict.fromkeys(found[0].strip() for text in texts.values() for found in _INCLUDE.finditer(text)))
+    lines = list(dict.fromkeys(line[0].strip() for text in texts.values() for line in _INCLUDE.finditer(text)))
     for probe, source in probes:
         macros = {KERNEL: kernel_of(probe.id, ())} | probe.defines
         ended = dict.fromkeys([*macros, *_DEFINE.findall(texts[source])])

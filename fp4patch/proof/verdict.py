@@ -61,9 +61,9 @@ def on_execution(execution: Execution) -> Verdict:
     return verdict_on(execution.report and execution.report.keeps(execution.promise) and not corners)
 
 
-def on_build(one: BuildResult) -> PassOrFail:
+def on_build(build: BuildResult) -> PassOrFail:
     """Return PASS if nothing was expected of a build that it does not do."""
-    return verdict_on(not one.detail)
+    return verdict_on(not build.detail)
 
 
 def on_tree(report: VerifyReport) -> OnTree:
@@ -78,8 +78,8 @@ def on_tree(report: VerifyReport) -> OnTree:
 
 def on_trees(reports: Iterable[VerifyReport]) -> OnTree:
     """Return the verdict over several trees: NOTHING if each is, and not PASS if there are none."""
-    found = {report.verdict for report in reports}
-    return Verdict.NOTHING if found == {Verdict.NOTHING} else overall(found)
+    verdicts = {report.verdict for report in reports}
+    return Verdict.NOTHING if verdicts == {Verdict.NOTHING} else overall(verdicts)
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         title = f"Not needed: {variant} changes nothing in {idle}"
         return Headline(verdict, title, "No probe is for this release, and nothing was checked.")
     if not any(report.results or report.builds for report in reports):
-        said = "No probe ran, so nothing is known about the machine code."
-        return Headline(verdict, "Not verified: nothing was checked", said)
+        detail = "No probe ran, so nothing is known about the machine code."
+        return Headline(verdict, "Not verified: nothing was checked", detail)
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     numbers = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + counts(reports))
     if verdict.failed:
@@ -173,7 +173,8 @@ def _failures(reports: Sequence[VerifyReport]) -> list[str]:
     executions = [run.verdict for report in reports if report.executed for run in report.executed.executions]
     unsupported = sorted({result.arch for result in results if result.verdict is Verdict.UNSUPPORTED})
     failed = sum(check.verdict is Verdict.FAIL for check in checks)
-    wrong, lost = sum(one.failed for one in executions), sum(b.verdict.failed for one in reports for b in one.builds)
+    wrong = sum(run.failed for run in executions)
+    lost = sum(build.verdict.failed for report in reports for build in report.builds)
     problems = sum(len(report.problems) for report in reports)
     empty = [report.tree for report in reports if report.verdict.failed and not (report.results or report.builds)]
     clauses = {
@@ -191,7 +192,7 @@ def counts(reports: Sequence[VerifyReport]) -> list[str]:
     """Return what was counted: the checks of machine code, and the evaluations of the tree's own build."""
     checks = sum(len(result.checks) for report in reports for result in report.results)
     builds = sum(len(report.builds) for report in reports)
-    conditions = " and of conditions" if any(not one.cuda for report in reports for one in report.builds) else ""
+    conditions = " and of conditions" if any(not build.cuda for report in reports for build in report.builds) else ""
     return [f"{counted(checks, 'check')}"] * bool(checks or not builds) + [
         f"{counted(builds, 'evaluation')} of the build{conditions}"
     ] * bool(builds)

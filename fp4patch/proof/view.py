@@ -41,7 +41,7 @@ class Side:
         self._scratch = scratch
         self._folder: Path | None = None
         self._lock = threading.Lock()
-        self._files = self._found()
+        self._files = self._all_files()
         self.digest = self._read(None)
         """SHA-256 over the names and contents of all files in the include directories."""
 
@@ -57,17 +57,17 @@ class Side:
                 self._folder = self._scratch
             return self._folder
 
-    def _found(self) -> dict[str, Path | bytes]:
+    def _all_files(self) -> dict[str, Path | bytes]:
         """Return the files of the view in its include directories, by path: where they are, or their contents."""
-        found: dict[str, Path | bytes] = {}
+        files: dict[str, Path | bytes] = {}
         for include in self._include:
             for path in _below(self.root / include):
-                found[path.relative_to(self.root).as_posix()] = path
+                files[path.relative_to(self.root).as_posix()] = path
         for name, content in self._overlay.items():
             if any(PurePosixPath(name).is_relative_to(include) for include in self._include):
-                found.pop(name, None)
-                found |= {} if content is None else {name: content}
-        return found
+                files.pop(name, None)
+                files |= {} if content is None else {name: content}
+        return files
 
     def _read(self, copy: Path | None) -> str:
         """Return a hash over all files, and write them below a directory."""

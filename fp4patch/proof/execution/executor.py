@@ -228,7 +228,7 @@ class _Lab:
 
         if not upstream:
             raise ProofError("upstream's code converts for no target that was requested: nothing to compare with")
-        names, theirs = (_kernels(one.content, does.kernels) for one in (subject, upstream))
+        names, theirs = (_kernels(code.content, does.kernels) for code in (subject, upstream))
         if len(names) != len(theirs):
             raise ProofError("upstream's object file does not have the same kernels")
         launches, batches = chosen_inputs.launches(does), list[Batch]()
@@ -279,14 +279,14 @@ def _kernels(cubin: bytes, pattern: str) -> list[str]:
 
 def _must_depend_on_input_alone(kernel: Kernel) -> None:
     """ProofError if the machine code lets something else than a thread's input reach what it stores."""
-    if found := independence.leaks(kernel.listing, flow(kernel.listing)):
-        raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, found[:4])))
+    if leaks := independence.leaks(kernel.listing, flow(kernel.listing)):
+        raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, leaks[:4])))
 
 
 def _must_not_wait(subject: Subject) -> None:
     """ProofError if threads meet in a conversion, which callers may reach with some of their threads alone."""
     assert subject.listing
-    waits = [one for one in subject.listing.instructions if one.opcode.split(".")[0] in _TOGETHER]
+    waits = [code for code in subject.listing.instructions if code.opcode.split(".")[0] in _TOGETHER]
     if waits and isinstance(subject.does, Executes):
         raise ProofError("it waits for other threads, or gets their values", help=waits[0].operation)
 
