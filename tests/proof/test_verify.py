@@ -23,7 +23,7 @@ from fp4patch.core.store import Store, cache_dir
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.compile import CompileRequest
 from fp4patch.proof.result import ProbeResult
-from fp4patch.proof.toolchain import Toolchain, find_toolchain
+from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
 from fp4patch.sass.instruction import InstructionClass
 
@@ -153,13 +153,13 @@ def test_an_unchanged_verify_runs_no_compiler(bench: Bench, tmp_path: Path) -> N
     first = bench.run(A120, A121, cache=cache)
     broken = tmp_path / "nothing"
     bench.toolchain = replace(bench.toolchain, nvcc=broken, nvdisasm=broken)
-    started = time.perf_counter()
     second = bench.run(A120, A121, cache=cache)
-    assert time.perf_counter() - started < 1
     assert [replace(result, cached=False) for result in second.results] == list(first.results)
     assert second.compiled.lines == first.compiled.lines
     assert all(result.cached for result in second.results)
     assert all(p.cached for p in bench.progress[1:])
+    bench.tree = bench.tree.rename(tmp_path / "moved")
+    assert bench.one(A121, cache).cached
 
 
 def test_a_probe_and_what_it_includes_are_the_same_in_another_copy_of_the_data(
@@ -291,13 +291,6 @@ def test_a_full_disk_is_said_with_the_place(bench: Bench, monkeypatch: pytest.Mo
     assert "TMPDIR" in caught.value.help
 
 
-def test_another_tree_with_the_same_text_is_a_hit(bench: Bench, tree: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    bench.one(A121, cache)
-    bench.tree = tree.rename(tmp_path / "moved")
-    assert bench.one(A121, cache).cached
-
-
 def test_a_probe_that_no_longer_compiles_fails_with_the_compilers_words(bench: Bench, tree: Path) -> None:
     write(tree, {SCALE: PATCHED.replace("sqrtf", "frobf")})
     result = bench.one(A121)
@@ -307,13 +300,9 @@ def test_a_probe_that_no_longer_compiles_fails_with_the_compilers_words(bench: B
     assert result.checks[0].detail == "no, though the pristine source does"
     assert result.before is not None
     assert result.after is None
-
-
-def test_a_probe_that_never_compiled_fails_too(bench: Bench) -> None:
     warned = "".join(f"__device__ void f{n}() {{ int unused; }}\n" for n in range(100))  # longer than what is kept
     bench.source = f"{warned}int never = not_this_way;\n"
     result = bench.one(A121)
-    assert result.verdict is Verdict.FAIL
     assert "not_this_way" in result.error
     assert result.checks[0].detail == "no, and the pristine source neither"
 
@@ -373,16 +362,6 @@ def test_a_table_that_differs_is_not_identical_code(bench: Bench, tree: Path) ->
     assert (result.identical, result.verdict) == (False, Verdict.FAIL)
 
 
-def test_rules_that_meet_nothing_are_reported_beside_the_results(bench: Bench) -> None:
-    bench.rules = [IDENTICAL, replace(SOFTWARE, probes=("lib/frob",))]
-    verification = bench.run(A121)
-    assert [problem.expected for problem in verification.problems] == [
-        "a probe to which the rule for lib/frob on sm_121a applies",
-        "a rule for lib/scale on sm_121a",
-    ]
-    assert verification.results[0].verdict is Verdict.FAIL
-
-
 def test_host_code_that_no_longer_compiles_shows_in_the_host_pass_alone(bench: Bench, tree: Path) -> None:
     # A device function called from a function for both sides: nvcc -cubin has no host pass, and sees nothing.
     broken = PATCHED + "__host__ __device__ inline unsigned bits(float x) { return __float_as_uint(x); }\n"
@@ -394,23 +373,10 @@ def test_host_code_that_no_longer_compiles_shows_in_the_host_pass_alone(bench: B
     assert result.verdict is Verdict.FAIL
     assert "__float_as_uint" in result.error
     assert result.checks[0].detail == "no, though the pristine source does"
-
-
-def test_a_header_that_compiles_in_host_code_passes_without_a_rule(bench: Bench, tmp_path: Path) -> None:
-    bench.kind = ProbeKind.HOST
-    bench.source = ""
+    write(tree, {SCALE: PATCHED})
     bench.rules = []
-    verification = bench.run(A121, cache=tmp_path / "cache")
-    assert verification.problems == ()
-    assert verification.results[0].verdict is Verdict.PASS
-    assert bench.run(A121, cache=tmp_path / "cache").results[0].cached
-
-
-def test_flags_of_the_environment_do_not_reach_a_probe(bench: Bench) -> None:
-    bench.cache = bench.folder / "cache"
-    bench.toolchain = find_toolchain(environ=os.environ | {"NVCC_APPEND_FLAGS": "-DFROB"})
-    bench.source = "#ifdef FROB\n#error frob\n#endif\n" + KERNEL
-    assert bench.one(A121).verdict is Verdict.PASS
+    passed = bench.run(A121)
+    assert (passed.problems, passed.results[0].verdict) == ((), Verdict.PASS), "host code needs no rule"
 
 
 def test_all_kernels_of_a_source_file_are_judged_together(bench: Bench) -> None:
@@ -429,13 +395,8 @@ def test_all_kernels_of_a_source_file_are_judged_together(bench: Bench) -> None:
     roots = [[i for i in listing.instructions if "RSQ" in i.opcode] for listing in (on_121.before, on_121.after)]
     assert not roots[0]
     assert len(roots[1]) >= 2, "in both kernels"
-
-
-def test_a_source_file_with_one_kernel_that_breaks_a_rule_fails(bench: Bench) -> None:
-    bench.kind = ProbeKind.UNIT
     bench.rules = [replace(SOFTWARE, requires=(), forbids=("^MUFU",))]
-    bench.source = "__global__ void a(float* x) { *x = 1.0f; }\n__global__ void b(float* x) { *x = scaled(*x); }\n"
-    assert bench.one(A121).verdict is Verdict.FAIL
+    assert bench.one(A121).verdict is Verdict.FAIL, "one kernel of all breaks the rule"
 
 
 def test_stand_ins_come_after_the_tree_and_after_the_real_headers(bench: Bench, tree: Path, tmp_path: Path) -> None:
