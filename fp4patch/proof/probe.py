@@ -38,7 +38,7 @@ class Compilation:
     content: bytes = b""
     """The object file: a cubin, or a host object; empty where the compiler refused."""
     log: str = ""
-    """Messages of the compiler: the resource usage of ptxas."""
+    """Messages of the compiler: the resource usage of ptxas, or its errors."""
     error: str = ""
     """Why the compiler refused, or why the code is not understood."""
     unsupported: bool = False
@@ -82,15 +82,15 @@ class Compiler:
         flags = self._flags(probe, arch, more)
         name = self._key(source, probe, flags, side, text)
         if kept := self._store.get(name):
-            content = base64.b64decode(kept["content"])
-            return Compilation(content, kept["log"], kept["error"], cached=True, lines=SourceLines(**kept["lines"]))
+            content, lines = base64.b64decode(kept["content"]), SourceLines(**kept["lines"])
+            error = "" if content else kept["log"]
+            return Compilation(content, kept["log"], error, cached=True, lines=lines)
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch:
             built = self._built(source, probe, flags, side, text, Path(scratch))
         # ptxas refuses an instruction that the target does not have every time; another error may be the machine's.
         if not built.error or _NOT_ON_TARGET.search(built.error):
             encoded = base64.b64encode(built.content).decode()
-            rest = {"log": built.log, "error": built.error, "lines": asdict(built.lines)}
-            self._store.put(name, {"content": encoded, **rest})
+            self._store.put(name, {"content": encoded, "log": built.log, "lines": asdict(built.lines)})
         return built
 
     def _built(
@@ -132,7 +132,7 @@ class Compiler:
             log = log[first.start() :]  # warnings precede it, and can be megabytes too
         if len(log) > _LONGEST_ERROR:
             log = log[:_LONGEST_ERROR] + "\n…"
-        return Compilation(error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
+        return Compilation(log=log, error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
 
     def _run(self, command: Sequence[str | Path], scratch: Path) -> tuple[int, str]:
         status, out, err = self._runner.run(command, scratch=scratch)
