@@ -3,7 +3,7 @@
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
@@ -27,6 +27,8 @@ class Evaluated:
 
     results: tuple[BuildResult, ...] = ()
     aside: tuple[SetAside, ...] = ()
+    lines: Mapping[str, Sequence[range]] = field(default_factory=dict)
+    """Lines of source files that were evaluated, by file."""
 
 
 def check_id(patch: Patch, check: BuildCheck | Condition) -> str:

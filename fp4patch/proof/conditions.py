@@ -15,7 +15,7 @@ from fp4patch.core.errors import ProofError, Refused
 from fp4patch.edits.cxx import block, lex, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.replace import Condition
-from fp4patch.proof.builds import check_id
+from fp4patch.proof.builds import Evaluated, check_id
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.tree.files import decode
@@ -30,27 +30,19 @@ def evaluate(
     after: Mapping[str, bytes | None],
     patches: Sequence[Patch],
     toolchain: Toolchain,
-) -> tuple[BuildResult, ...]:
-    """Return the result of each condition in each file that the patches change."""
-    return tuple(
-        _result(patch, check, path, before.get(path) or b"", after[path] or b"", toolchain)
-        for patch, check, path in _places(before, after, patches)
-    )
-
-
-def lines(
-    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], patches: Sequence[Patch]
-) -> dict[str, list[range]]:
-    """Return the lines of the conditions that ``evaluate`` runs, by file."""
-    spans: dict[str, list[range]] = {}
-    for _, check, path in _places(before, after, patches):
-        with suppress(ProofError, Refused):  # ``evaluate`` reports it
+) -> Evaluated:
+    """Return the result of each condition in each file that the patches change, and the lines of all of them."""
+    results: list[BuildResult] = []
+    lines: dict[str, list[range]] = {}
+    for patch, check, path in _places(before, after, patches):
+        results.append(_result(patch, check, path, before.get(path) or b"", after[path] or b"", toolchain))
+        with suppress(ProofError, Refused):  # a result with the error
             text = decode(after[path] or b"", path)
-            spans.setdefault(path, []).extend(
+            lines.setdefault(path, []).extend(
                 range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2)
                 for start, end in _cut(path, text, check)
             )
-    return spans
+    return Evaluated(tuple(results), lines=lines)
 
 
 def _places(

@@ -37,7 +37,7 @@ from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.judge import judged, unjudged
 from fp4patch.proof.needs import find_headers, nothing_to_show
-from fp4patch.proof.result import BuildResult, ProbeResult, SetAside, VerifyReport
+from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
@@ -127,7 +127,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     evaluated = builds.evaluate(pristine, tree, patches)
     run.on_progress(Step(0, None, "reading the probes' headers"))
     held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
-    evaluated = replace(evaluated, results=(*evaluated.results, *held))
+    evaluated = replace(evaluated, results=(*evaluated.results, *held.results), lines=held.lines)
     changed = [path for path, new in written.items() if new is not None and new != pristine.overlay[path]]
     compiled = compile_probes(
         CompileRequest(
@@ -159,7 +159,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         written,
         compiled.lines,
         _judged(compiled.lines, results, executed),
-        _evaluated(pristine.overlay, written, patches, evaluated.results, authors),
+        _evaluated_lines(patches, evaluated, authors),
     )
     return VerifyReport(
         variant=run.variant.name,
@@ -209,24 +209,17 @@ def _judged(
     return made.keys() & (checked | ran)
 
 
-def _evaluated(
-    before: Mapping[str, bytes | None],
-    after: Mapping[str, bytes | None],
-    patches: Sequence[Patch],
-    results: Sequence[BuildResult],
-    authors: Mapping[str, Collection[str]],
-) -> dict[str, list[range]]:
+def _evaluated_lines(
+    patches: Sequence[Patch], evaluated: builds.Evaluated, authors: Mapping[str, Collection[str]]
+) -> dict[str, Sequence[range]]:
     """Return the lines that an evaluation judged, by file: those of conditions, and the files of an evaluated build.
 
     A file of a build counts if the build was evaluated for each patch that changed it.
     """
-    checks = {result.check for result in results}
+    checks = {result.check for result in evaluated.results}
     built = {patch.id for patch in patches if any(builds.check_id(patch, check) in checks for check in patch.builds)}
-    lines = conditions.lines(before, after, patches)
-    for path, by in authors.items():
-        if built.issuperset(by) and language(path) in ("cmake", "python"):
-            lines[path] = [range(1, sys.maxsize)]
-    return lines
+    of_builds = [path for path in authors if built.issuperset(authors[path]) and language(path) in ("cmake", "python")]
+    return {**evaluated.lines, **{path: [range(1, sys.maxsize)] for path in of_builds}}
 
 
 def _unjudged_lines(coverage: Coverage) -> Iterator[Problem]:
