@@ -300,6 +300,7 @@ def test_a_probe_that_no_longer_compiles_fails_with_the_compilers_words(bench: B
     assert result.checks[0].detail == "no, though the pristine source does"
     assert result.before is not None
     assert result.after is None
+    write(tree, {SCALE: PATCHED})
     warned = "".join(f"__device__ void f{n}() {{ int unused; }}\n" for n in range(100))  # longer than what is kept
     bench.source = f"{warned}int never = not_this_way;\n"
     result = bench.one(A121)
