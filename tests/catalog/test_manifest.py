@@ -120,7 +120,7 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         ),
         (
             "variants/native.toml",
-            'probes = ["cutlass/*"]',
+            'probes = ["cutlass/[!s]*"]',
             "probes = []",
             "rules[0].probes: a probe at least",
         ),

@@ -81,6 +81,11 @@ def sm121(what: str, old: str, new: str, arch: str) -> Mutant:
     return Mutant(what, file, old, new, "native", ("cutlass", "4.0.0"), "float-to-e2m1-x8", arch)
 
 
+def stages(what: str, old: str, new: str) -> Mutant:
+    file = "patches/cutlass/sm120-stages/patch.toml"
+    return Mutant(what, file, old, new, "native", C48, "shared-memory", "sm_121a")
+
+
 def fa(what: str, old: str, new: str) -> Mutant:
     return Mutant(what, FAMILY, old, new, "native", ("vllm", "0.14.1"), "float8-to-e2m1", "sm_121a")
 
@@ -263,6 +268,10 @@ MUTANTS = [
     sm121("SM121 not among the macros", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ == 1211)", "sm_121a"),
     sm121("SM120 lost", 'replace = "__CUDA_ARCH__ == 1200', 'replace = "__CUDA_ARCH__ == 1190', "sm_120a"),
     sm121("SM120's macros for SM110 too", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ >= 1210 || BUILDS_OF_SM110)", "sm_121a"),
+    # The stages of a grouped GEMM.
+    stages("too little taken off shared memory", "(IsGroupedGemmKernel ? 640 : 0)", "(IsGroupedGemmKernel ? 64 : 0)"),
+    stages("too much taken off shared memory", "(IsGroupedGemmKernel ? 640 : 0)", "(IsGroupedGemmKernel ? 1664 : 0)"),
+    stages("shared memory taken off every GEMM", "(IsGroupedGemmKernel ? 640 : 0)", "640"),
     # The flag by which FlashInfer's fused MoE waits for the kernel in front.
     gdc("the flag of SM90 for fused MoE", r'FOR_SM100=1\", *', r'FOR_SM90=1\", *'),
     gdc("fused MoE for SM10x too", 'supported_major_versions=[12])]"', 'supported_major_versions=[10, 12])]"'),

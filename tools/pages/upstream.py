@@ -59,6 +59,7 @@ PULLS = (
     Pull(
         "cutlass-decode", "cutlass", "4.8.0", "e2m1-decode", ("cutlass/decode-value-x8", "cutlass/decode-bfloat16-x8")
     ),
+    Pull("cutlass-stages", "cutlass", "4.8.0", "sm120-stages", ("cutlass/shared-memory",), archs="sm_120a,sm_121a"),
     Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
     Pull("vllm-native-code", "vllm", "0.33.0", "native-arch"),
     Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x", below="flashinfer"),
