@@ -64,8 +64,7 @@ def test_each_site_is_edited_or_retires_itself(release: Release) -> None:
             assert isinstance(outcome, NothingToDo), (word, outcome)
             assert outcome.state is expected, (word, outcome)
         assert outcomes or expected is State.NOT_NEEDED, word
-        otherwise: str = getattr(edit, "otherwise", "")
-        assert outcomes or otherwise, word
+        assert outcomes or edit.not_needed, word
 
 
 def test_nothing_but_the_sites_changes(release: Release) -> None:
