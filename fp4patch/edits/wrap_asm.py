@@ -36,6 +36,8 @@ INPUTS = frozenset("fhrl")
 
 _OPCODE = re.compile(r"(?:\bcvt\.[\w.:]*)?e2m1x[0-9]\.[\w.:]*")
 """A conversion to E2M1, or the end of one: in a conversion from E2M1 the format comes last."""
+_may_encode = re.compile(rb"(?<!_)e2m1x[0-9](?![ \t])").search
+"""A quick look that passes every file with a conversion to E2M1: the name of its format is not the last one."""
 _IN_PYTHON = "no preprocessor condition reaches Python's text: Triton and the CuTe DSL compile it for the GPU at hand"
 
 _STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|(?P<string>"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
@@ -118,7 +120,7 @@ class WrapAsm(Operation):
     def searches(self, language: str, /) -> Iterator[Search]:
         """Yield the search for conversions in C++ and Python."""
         if language in (self.language, "python"):
-            yield Search(containing("e2m1x"), self._left)
+            yield Search(_may_encode, self._left)
 
     def _left(self, tree: PatchedTree, file: str, text: str, /) -> Iterator[Place]:
         if tree.folded(file) and not any(sign in text for sign in self.unless):
