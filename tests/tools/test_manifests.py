@@ -11,12 +11,11 @@ from typing import Any, get_args
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from fp4patch.catalog.manifest import DATA
 from fp4patch.edits import Edit
 from tools.pages import manifests
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted(path for folder in DATA for path in (ROOT / folder).rglob("*.toml"))
+FILES = sorted(path for folder in ("patches", "variants") for path in (ROOT / folder).rglob("*.toml"))
 KIND = {"patch.toml": "patch", "target.toml": "target"}
 SCHEMAS = manifests.schemas()
 OF_FOLDER = {"variants": "variant", "parts": "variant-part"}
