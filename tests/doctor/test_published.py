@@ -18,6 +18,7 @@ from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
 
 from fp4patch import cli
 from fp4patch.proof.toolchain import Toolchain
+from tools.pages import wheels
 
 ARM, INTEL = "manylinux_2_34_aarch64", "manylinux_2_34_x86_64"
 
@@ -62,17 +63,17 @@ def published(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) ->
         n: compile_cuda(toolchain, CONVERTS + MULTIPLIES, folder / f"{n}.o", "-c", *targets(n))
         for n in ("120a", "120f")
     }
-    wheels = {
+    files = {
         f"fp4thing-1.0-cp312-cp312-{ARM}.whl": code["120a"],
         f"fp4thing-2.0-cp312-cp312-{ARM}.whl": code["120f"],
         f"fp4thing-2.0-cp312-cp312-{INTEL}.whl": code["120a"],
     }
-    for name, library in wheels.items():
+    for name, library in files.items():
         with zipfile.ZipFile(folder / name, "w") as archive:
             archive.write(library, "fp4thing/_C.so")
             archive.writestr("fp4thing/weights.py", random.Random(1).randbytes(16 << 20))  # nothing that is read
             archive.writestr("fp4thing/last.txt", "last")
-    page = "".join(f'<a href="/{name}">{name}</a>' for name in wheels)
+    page = "".join(f'<a href="/{name}">{name}</a>' for name in files)
     (folder / "simple/fp4thing").mkdir(parents=True)
     (folder / "simple/fp4thing/index.html").write_text(f"<html><body>{page}</body></html>")
     return folder
@@ -120,3 +121,20 @@ def test_what_is_not_published_says_so(
         assert cli.run(["doctor", "--for", "gb10", name]) == status
     assert says in capsys.readouterr().err
     assert cli.run(["doctor", "--cuda", "13.0", name]) == 2
+
+
+def test_the_table_of_wheels_has_a_line_for_each_processor(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "wheels.md"
+    page.write_text(
+        "# Wheels\n\n| wheel | targets | sm_120 | sm_121 |\n|---|---|---|---|\n| other-1 | none | x | y |\n"
+    )
+    monkeypatch.setattr(wheels, "PAGE", page)
+    with index(published, [], ranges=True) as url:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
+        wheels.main(["fp4thing==2.0"])
+    intel, arm, other = page.read_text().splitlines()[4:]
+    assert intel.startswith("| fp4thing-2.0 | sm_120a ×1 | **yes**: FP4 in hardware")
+    assert arm.startswith("| fp4thing-2.0, arm64 | sm_120f ×1 | **yes**: FP4 in hardware")
+    assert ("nothing loads" in intel, arm.count("**yes**"), other) == (True, 2, "| other-1 | none | x | y |")
