@@ -62,6 +62,8 @@ class BuildRow(Document):
     stops: str = ""
     """Reason why the build would stop: its compiler does not support a target. For a build at run time, ``on`` holds
     the reason of each GPU."""
+    lacks: str = ""
+    """What a library of the build calls and does not have, so that it cannot be imported."""
     setting: str = ""
     """Environment variable of the arch list: ``TORCH_CUDA_ARCH_LIST``."""
 

@@ -20,9 +20,9 @@ macro(cmake_minimum_required)
 endmacro()
 # Commands that need a project, a compiler, the network or a build directory, and those that write.
 foreach(_name project enable_language add_custom_target add_dependencies add_custom_command add_library add_executable
-        target_compile_definitions target_compile_options target_include_directories target_link_libraries
+        target_compile_definitions target_include_directories target_link_libraries
         target_link_options target_sources set_target_properties set_source_files_properties install add_subdirectory
-        Python_add_library python_add_library find_library find_program find_path find_file add_compile_definitions
+        find_library find_program find_path find_file add_compile_definitions
         add_compile_options include_directories link_directories enable_testing add_definitions link_libraries
         FetchContent_Declare get_target_property try_compile try_run check_cxx_compiler_flag
         check_language get_source_file_property configure_file write_file make_directory remove exec_program export
@@ -96,6 +96,13 @@ function(set_property)
       endforeach()
     endif()
   endif()
+endfunction()
+# Each extension: its sources, and the flags that they get.
+function(Python_add_library _name)
+  _file(APPEND "${RUN_RECORD}" "library ${_name} ${ARGN}\n")
+endfunction()
+function(target_compile_options _name)
+  _file(APPEND "${RUN_RECORD}" "options ${_name} ${ARGN}\n")
 endfunction()
 function(message _mode)
   if("${_mode}" STREQUAL "FATAL_ERROR")

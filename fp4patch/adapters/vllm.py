@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
@@ -49,6 +49,8 @@ class EvaluatedBuild:
     """For each .cu file the PTX in it (``compute_…``)."""
     error: str = ""
     """The tree's own fatal error, if it stopped."""
+    libraries: dict[str, tuple[tuple[str, ...], frozenset[str]]] = field(default_factory=dict)
+    """For each extension its sources, and the macros that the build defines for them."""
 
     def of(self, pattern: str) -> tuple[str, ...]:
         """Return the architectures of the sources whose path matches; all of those must agree."""
@@ -68,10 +70,12 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
         return _of_list(root, build, cuda, asked)
     # Not set: PyTorch detects the machine's GPU.
     rows = {gpu: _of_list(root, build, cuda, _DETECTED.get(gpu, gpu.torch)) for gpu in GPUS}
-    on = {gpu: JitTargets({"kernels": row.kernels}, row.stops) for gpu, row in rows.items() if not row.error}
+    on = {
+        gpu: JitTargets({"kernels": row.kernels}, row.stops or row.lacks) for gpu, row in rows.items() if not row.error
+    }
     kernels = sorted({arch for row in rows.values() for arch in row.kernels})
     error = next((row.error for row in rows.values() if row.error), "")
-    reaches = {gpu: row.reaches[gpu] for gpu, row in rows.items() if gpu in row.reaches}
+    reaches = {g: Reach.NOTHING if row.lacks else row.reaches[g] for g, row in rows.items() if g in row.reaches}
     return BuildRow(cuda, asked, tuple(kernels), on={} if error else on, reaches=reaches, error=error)
 
 
@@ -88,6 +92,7 @@ def _of_list(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     targets = tuple(sorted(common)), tuple(sorted(some))
     row = BuildRow(cuda, asked, *targets, code=made.sources, ptx=made.ptx, reaches=reaches, error=made.error)
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
+    row = replace(row, lacks=undefined(root, made))
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
 
 
@@ -99,6 +104,36 @@ def _support(made: EvaluatedBuild, source: str, gpu: Arch, build: Build) -> Reac
         return Reach.SUFFIXED
     compiled = any(Arch.parse(arch).compiles_on(gpu) for arch in made.ptx.get(source, ()))
     return Reach.PTX if found is Reach.NOTHING and compiled else found
+
+
+def undefined(root: Path, made: EvaluatedBuild) -> str:
+    """Return what an extension calls under a macro of its build, and none of its sources defines; else nothing.
+
+    Such a library is built and cannot be imported.
+    """
+    for name, (sources, macros) in made.libraries.items():
+        texts = {source: _text(root / source) for source in sources}
+        for source, text in texts.items():
+            for macro in macros:
+                for inside in re.findall(
+                    rf"^#\s*if\b[^\n]*\b{macro}\b[^\n]*\n(.*?)^#\s*endif", text, re.MULTILINE | re.DOTALL
+                ):
+                    for symbol in _DECLARED.findall(inside):
+                        defines = re.compile(rf"\b{symbol}\s*\([^;{{}}]*\)\s*\{{")
+                        if not any(defines.search(other) for other in texts.values()):
+                            what = f"{source} calls {symbol} under {macro}, and no source has it"
+                            return f"{name} cannot be imported: {what}"
+    return ""
+
+
+_DECLARED = re.compile(r"^(?:extern\s+)?void\s+(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""  # of a source that the build generates
 
 
 def cmake() -> str | None:
@@ -199,8 +234,15 @@ def _read(record: str, error: str) -> EvaluatedBuild:
     everywhere: tuple[str, ...] = ()
     sources: dict[str, set[str]] = {}
     ptx: dict[str, set[str]] = {}
+    libraries: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {}
     for line in record.splitlines():
         kind, _, rest = line.partition(" ")
+        name, _, listed = rest.partition(" ")
+        if kind == "library":
+            libraries[name] = tuple(one for one in listed.split(";") if one.endswith((".cu", ".cpp"))), frozenset()
+        elif kind == "options" and name in libraries:
+            macros = frozenset(re.findall(r"-D(\w+)", listed))
+            libraries[name] = libraries[name][0], libraries[name][1] | macros
         if kind == "global":
             everywhere = tuple(sorted(rest.split(";")))
         elif kind == "source":
@@ -209,7 +251,7 @@ def _read(record: str, error: str) -> EvaluatedBuild:
             if kind in ("sm", "compute"):
                 made = sources if kind == "sm" else ptx
                 made.setdefault(source, set()).add(Arch.parse(number).torch)
-    return EvaluatedBuild(everywhere, _sorted(sources), _sorted(ptx), error)
+    return EvaluatedBuild(everywhere, _sorted(sources), _sorted(ptx), error, libraries)
 
 
 def _sorted(made: dict[str, set[str]]) -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from packaging.version import Version
 
@@ -11,7 +12,7 @@ from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.target import Build, Target
-from fp4patch.core.arch import Arch, Reach
+from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.doctor.result import Question
 
@@ -36,6 +37,10 @@ class Builds:
         except ToolchainError as failed:
             self._failed = failed
             return
+        nothing = dict.fromkeys(GPUS, Reach.NOTHING)
+        rows = tuple(
+            replace(row, stops=row.lacks, reaches=nothing) if row.lacks and not row.stops else row for row in rows
+        )
         self._known |= zip(missing, rows, strict=True)
 
     def rows(self, question: Question, cuda: Version | None) -> tuple[tuple[BuildRow, ...], list[Finding]]:

@@ -22,6 +22,7 @@ from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.proof.judge import concerns
 
+_NO_IMPORT = "its library cannot be imported"
 Opened = Callable[[Gate, Sequence[Arch], str], Sequence[Arch] | None]
 """Targets of these for which a tree's headers define a gate's macro with a CUDA release; None if they do not decide."""
 
@@ -102,7 +103,10 @@ def _lacking(gpu: Arch, rows: Sequence[BuildRow], why: str, todo: str) -> Answer
     if all(row.reaches[gpu] is Reach.PTX for row in rows):
         why = f"{why}, and as PTX, which the driver compiles when a kernel is first used"
         return Answer(gpu, Level.YELLOW, Reach.PTX.value, (why,), todo)
-    return Answer(gpu, Level.RED, _word(rows, gpu), (why,), _newer(rows, gpu) or todo)
+    word = _word(rows, gpu)
+    if word == _NO_IMPORT:
+        return Answer(gpu, Level.RED, word, (why,), remedies.of("no_import"))
+    return Answer(gpu, Level.RED, word, (why,), _newer(rows, gpu) or todo)
 
 
 def kernels_of(build: Build) -> str:
@@ -124,8 +128,8 @@ def instead(tree: Identified, outlook: Answer, question: Question, usual: Sequen
 
 
 def _word(rows: Sequence[BuildRow], gpu: Arch) -> str:
-    if _stopped(rows, gpu):
-        return "nothing is compiled"
+    if reasons := _stopped(rows, gpu):
+        return _NO_IMPORT if "cannot be imported" in reasons[0] else "nothing is compiled"
     for row in rows:
         if row.reaches[gpu] is Reach.PARTLY:
             return f"NVFP4 native for {', '.join(row.on[gpu].served(gpu))} only"
@@ -257,7 +261,9 @@ def conversion_of(catalog: Catalog, variant_name: str, target_name: str, arch: A
 def _clause(build: Build, rows: Sequence[BuildRow], gpu: Arch, whose: str = "its") -> str:
     """Return the result of one arch list in words, with the CUDA releases that were evaluated."""
     setting = f"{build.setting}={quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
-    if reasons := _stopped(rows, gpu):
+    if (reasons := _stopped(rows, gpu)) and "cannot be imported" in reasons[0]:
+        return f"{setting}{_with_cuda(rows)}: {reasons[0]}"
+    if reasons:
         return f"{setting} compiles nothing{_with_cuda(rows)}: {'; '.join(reasons)}"
     return f"{setting} compiles {whose} {kernels_of(build)} for {_made(rows, gpu)}{_with_cuda(rows)}"
 

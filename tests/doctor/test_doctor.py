@@ -211,6 +211,21 @@ def test_a_recipe_that_returns_a_constant_for_sm_121_is_no(
 
 
 @needs_cmake
+@pytest.mark.parametrize(
+    ("version", "asked", "lacks"),
+    [("0.11.1", "12.1a", True), ("0.11.1", "10.0a;12.1a", False), ("0.14.1", "12.1a", False)],
+)
+def test_a_library_that_calls_what_the_list_leaves_out_is_no(
+    doctor: Doctor, pristine_tree: Trees, version: str, asked: str, lacks: bool
+) -> None:
+    """Of 0.11.1 with 12.x alone `import vllm._C` ends with undefined symbol: cutlass_moe_mm_sm100."""
+    _, document = doctor(pristine_tree("vllm", version), "--cuda", "12.9", "--arch-list", asked, "--for", "gb10")
+    line = gpu(document, "sm_121")
+    assert (line["verdict"] == "its library cannot be imported") is lacks
+    assert ("cutlass_moe_mm_sm100" in " ".join(line["evidence"])) is lacks
+
+
+@needs_cmake
 @pytest.mark.parametrize(("version", "served"), [("0.22.1", False), ("0.33.0", True)])
 def test_a_list_that_is_not_set_is_evaluated_on_each_machine(
     doctor: Doctor, pristine_tree: Trees, version: str, served: bool
