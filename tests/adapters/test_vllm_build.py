@@ -11,8 +11,10 @@ import pytest
 from fp4patch import cli
 from fp4patch.adapters import vllm as adapter
 from fp4patch.adapters.vllm import cmake, configure, gencode
+from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Archive
 from fp4patch.core import progress
+from fp4patch.core.arch import GB10, Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.sources.index import download
 
@@ -42,6 +44,18 @@ def test_a_tree_in_a_folder_with_an_awkward_name_is_evaluated(
     made = configure(awkward, "13.0", "12.0a;12.1a", tmp_path)
     assert made.error == ""
     assert made.of(r"nvfp4_quant_kernels\.cu$") == ("12.0a",)
+
+
+@pytest.mark.parametrize(("version", "served"), [("0.22.1", False), ("0.33.0", True)])
+def test_a_list_that_is_not_set_is_evaluated_on_each_machine(
+    pristine_tree: Callable[[str, str], Path], version: str, served: bool
+) -> None:
+    """PyTorch up to 2.11 makes arch=compute_20,code=sm_121 of a detected GB10."""
+    build = load().target("vllm").build
+    assert build
+    (row,) = adapter.evaluate(pristine_tree("vllm", version), build, [("13.0", "")])
+    assert row.reaches == {Arch(12, 0): Reach.SUFFIXED, GB10: Reach.SUFFIXED if served else Reach.NOTHING}
+    assert row.on[GB10].modules == {"kernels": ("12.0f",) if served else ()}
 
 
 def test_a_tree_that_stops_says_why(tmp_path: Path) -> None:

@@ -226,18 +226,6 @@ def test_a_library_that_calls_what_the_list_leaves_out_is_no(
 
 
 @needs_cmake
-@pytest.mark.parametrize(("version", "served"), [("0.22.1", False), ("0.33.0", True)])
-def test_a_list_that_is_not_set_is_evaluated_on_each_machine(
-    doctor: Doctor, pristine_tree: Trees, version: str, served: bool
-) -> None:
-    """PyTorch up to 2.11 makes arch=compute_20,code=sm_121 of a detected GB10."""
-    _, document = doctor(pristine_tree("vllm", version), "--cuda", "13.0")
-    (row,) = (row for row in document["trees"][0]["builds"] if not row["asked"])
-    assert row["reaches"] == {"sm_120": "native", "sm_121": "native" if served else "nothing loads"}
-    assert ("unset" in " ".join(gpu(document, "sm_121")["evidence"])) is not served
-
-
-@needs_cmake
 def test_a_software_variant_is_named_where_the_build_compiles_it(
     doctor: Doctor, vllm: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
