@@ -74,16 +74,18 @@ def pairs_of(build: Build, question: Question, cuda: Version | None) -> list[tup
 
 def best_of(gpu: Arch, gpus: Sequence[Arch], rows: Sequence[BuildRow]) -> list[BuildRow]:
     """Return the rows of the arch list to recommend for ``gpu``. Prefer one that works with every CUDA release, then
-    one that works for all GPUs, then one that names this GPU, then the shortest. Empty if none works.
+    one that works for all GPUs, then one that names this GPU, then one with suffixes, which every build understands,
+    then the shortest. Empty if none works.
     """
     lists: dict[str, list[BuildRow]] = {}
     for row in rows:
         lists.setdefault(row.asked, []).append(row)
 
-    def rank(asked: str) -> tuple[bool, bool, bool, int]:
+    def rank(asked: str) -> tuple[bool, bool, bool, bool, int]:
         served = [reach is not Reach.SUFFIXED for row in lists[asked] for reach in (row.reaches[g] for g in gpus)]
         unserved = [row for row in lists[asked] if row.reaches[gpu] is not Reach.SUFFIXED]
-        return bool(unserved), any(served), not names(asked, gpu), len(re.findall(r"[;\s]", asked))
+        bare = bool(asked) and not all(arch.suffix for arch in Arch.parse_list(asked, ptx=True))
+        return bool(unserved), any(served), not names(asked, gpu), bare, len(re.findall(r"[;\s]", asked))
 
     serving = {asked for asked, made in lists.items() if any(row.reaches[gpu] is Reach.SUFFIXED for row in made)}
     if not serving:
