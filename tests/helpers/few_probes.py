@@ -40,6 +40,8 @@ def leave(folder: Path, kept: Mapping[str, str], *, sampled: bool = False) -> No
         for probe in data["probes"]:
             if sampled and probe.get("executes", {}).get("input") == "float32":
                 probe["executes"]["sampled"] = True
+        if rules := [rule for rule in data.pop("rules", []) if _is_for(rule, kept)]:
+            data["rules"] = rules
         written[path] = document(data)
     for path in folder.glob("variants/*.toml"):
         data = reader.variant(path)
