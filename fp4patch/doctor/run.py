@@ -20,7 +20,7 @@ from fp4patch.catalog.identify import Identified, identify_all, is_at
 from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GB10, GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cuda import has, known_gpus
-from fp4patch.core.errors import NothingCompiledError, Refused, UsageError
+from fp4patch.core.errors import NothingCompiledError, Refused, SourceError, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.store import cache_dir
 from fp4patch.core.wording import listed
@@ -176,9 +176,15 @@ def _version(tree: recorded.RecordedTree) -> Version:
     return Version(tree.version)
 
 
-def is_release(name: str) -> bool:
-    """Return whether a release of a target is meant, as ``fetch`` takes it: ``vllm==0.33.0``."""
-    return name.partition("==")[0] in load().targets and "==" in name and not Path(name).exists()
+def is_recorded(name: str, question: Question) -> bool:
+    """Return whether the source of a target's release is meant, as ``fetch`` takes it: ``cutlass==4.2.1``.
+
+    Where the index has wheels of that name, ``vllm==0.33.0``, only options of a build ask about the source.
+    """
+    target = load().targets.get(name.partition("==")[0])
+    if target is None or "==" not in name or Path(name).exists():
+        return False
+    return bool(question.asked or question.cuda) or all(archive.project != target.name for archive in target.pinned)
 
 
 def find(name: str) -> Path | None:
@@ -221,11 +227,17 @@ def examine(  # noqa: PLR0912 - one branch a kind of input
         return replace(found, logs=(messages.examine(name),))
     if python := as_python(name):
         return replace(found, machine=examine_machine(question, python))
-    if is_release(name):
+    if is_recorded(name, question):
         return replace(found, trees=(recorded.examine_release(load().root, name, question),))
     if _is_published(name):
         _without_effect(question, "a published wheel")
-        return replace(found, binaries=tuple(_published(name, question, on_step)))
+        try:
+            return replace(found, binaries=tuple(_published(name, question, on_step)))
+        except SourceError as error:
+            if not is_recorded(name, replace(question, asked=GB10.torch)):
+                raise
+            source = f"a build of its source is on record: fp4patch doctor --arch-list {GB10.torch}a {name}"
+            raise SourceError(error.message, help=f"{error.help}; {source}") from error
     path = find(name)
     folder = path if path and path.is_dir() else None
     trees = [] if question.required else _trees(path)

@@ -25,6 +25,16 @@ def test_a_release_has_the_answers_of_its_tree(
     assert str(of_release).replace("cutlass", "") == str(of_tree).replace(reports[1]["tree"], "").replace("cutlass", "")
 
 
+def test_a_release_with_wheels_is_its_wheel_unless_options_are_of_a_build(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    assert cli.run(["doctor", "--for", "gb10", "vllm==0.33.0"]) == 1
+    assert "fp4patch doctor --arch-list 12.1a vllm==0.33.0" in capsys.readouterr().err
+    assert cli.run(["doctor", "--for", "gb10", "--arch-list", "12.1a", "vllm==0.33.0"]) == 0
+
+
 def test_the_next_command_fetches_what_it_patches(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["doctor", "--json", "--for", "gb10", "--cuda", "13.0", "vllm==0.18.1"]) == 0
     (report,) = json.loads(capsys.readouterr().out)["trees"]
@@ -35,7 +45,8 @@ def test_the_next_command_fetches_what_it_patches(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "help_text"),
     [
-        (["vllm==9"], "recorded are 0.10.2, "),
+        (["flashinfer==9"], "recorded are 0.5.0, "),
+        (["--cuda", "13.0", "vllm==9"], "recorded are 0.10.2, "),
         (["--cuda", "11.8", "vllm==0.33.0"], "`fp4patch fetch vllm==0.33.0 vllm`"),
         (["--cuda", "13.0", "--arch-list", "12.0+PTX", "vllm==0.33.0"], "`fp4patch fetch vllm==0.33.0 vllm`"),
     ],
