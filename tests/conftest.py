@@ -238,4 +238,4 @@ def fp4patch(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
 @pytest.fixture
 def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch's headers are not at hand, wherever they are: whole source files take minutes."""
-    monkeypatch.setattr("fp4patch.proof.headers.installed_torch", lambda: None)
+    monkeypatch.setattr("fp4patch.proof.needs._installed_torch", lambda: None)
