@@ -1,5 +1,6 @@
 """Reports of ``fp4patch doctor`` on a machine, on source trees, on other projects and on compiled code, as values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fp4patch.adapters.result import BuildRow
@@ -89,6 +90,13 @@ class Recommendation(Document):
     """Command to run next."""
 
 
+def _levels(findings: Sequence[Finding], answers: Sequence[Answer]) -> tuple[Level, ...]:
+    """Return the levels of both. If no GPU was judged, only a red finding is an answer."""
+    judged = not answers or any(answer.level is not Level.NONE for answer in answers)
+    beside = (finding.level for finding in findings if judged or finding.level is Level.RED)
+    return (*beside, *(answer.level for answer in answers))
+
+
 @dataclass(frozen=True)
 class TreeReport(Document):
     """Complete report on one source tree."""
@@ -116,7 +124,7 @@ class TreeReport(Document):
     @property
     def levels(self) -> tuple[Level, ...]:
         """Levels of all findings and outlooks."""
-        return (*(f.level for f in self.findings), *(o.level for o in self.outlooks))
+        return _levels(self.findings, self.outlooks)
 
     @property
     @shown()
@@ -151,7 +159,7 @@ class ProjectReport(Document):
     @property
     def levels(self) -> tuple[Level, ...]:
         """Levels of all findings and answers."""
-        return (*(finding.level for finding in self.findings), *(answer.level for answer in self.answers))
+        return _levels(self.findings, self.answers)
 
 
 @dataclass(frozen=True)

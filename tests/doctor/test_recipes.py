@@ -72,9 +72,9 @@ def test_trees_and_directories_with_a_dockerfile_are_searched(
 ) -> None:
     (tmp_path / "build").mkdir()
     (tmp_path / "build/Dockerfile").write_text(f"FROM base\n{REMOVES[0]}\n")
-    assert cli.run(["doctor", str(tmp_path / "build")]) == 0
+    assert cli.run(["doctor", str(tmp_path / "build")]) == 1  # a line was found, and no GPU was judged
     assert "Dockerfile:2" in capsys.readouterr().out
-    assert cli.run(["doctor", str(tmp_path / "build/Dockerfile")]) == 0
+    assert cli.run(["doctor", str(tmp_path / "build/Dockerfile")]) == 1
     assert "! Dockerfile" in capsys.readouterr().out
     (tmp_path / "build/Dockerfile").write_text("FROM base\n")
     assert cli.run(["doctor", str(tmp_path / "build")]) == 1  # nothing was found, and nothing was judged
