@@ -161,7 +161,8 @@ def judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version 
     told = "; ".join(f"{answer.gpu} {answer.verdict}" for answer in report.outlooks)
     about = f"{value}: with {target.title} {release}, {told}"
     bad = tuple(answer for answer in report.outlooks if answer.level is not Level.GREEN)
-    if not bad and finding.level is Level.GREEN:
+    usual = {frozenset(elements(text)) for text in target.build.lists} if target.build else set()
+    if not bad and (finding.level is Level.GREEN or frozenset(elements(value)) in usual):
         return Finding(Level.GREEN, finding.subject, about)
     if not bad:  # this build adds the suffix, others do not
         bad, about = report.outlooks[:1], finding.found
