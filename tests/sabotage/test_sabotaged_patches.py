@@ -62,8 +62,14 @@ def na(what: str, old: str, new: str, version: str = "0.22.1") -> Mutant:
     return Mutant(what, NATIVE_ARCH, old, new, "native", ("vllm", version), "float8-to-e2m1", "sm_121a")
 
 
+def quoted(text: str) -> str:
+    """Return CMake as it is in a string of a patch that ``few_probes`` wrote: in quotes."""
+    return json.dumps(text)[1:-1]
+
+
 def de(what: str, old: str, new: str) -> Mutant:
-    return Mutant(what, DETECTED, old, new, "native", ("vllm", "0.26.0"), "float8-to-e2m1", "sm_121a")
+    release = ("vllm", "0.26.0")
+    return Mutant(what, DETECTED, quoted(old), quoted(new), "native", release, "float8-to-e2m1", "sm_121a")
 
 
 def gdn(what: str, old: str, new: str) -> Mutant:
@@ -111,7 +117,8 @@ def te(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_12
 
 
 def keep(what: str, old: str, new: str) -> Mutant:
-    return Mutant(what, KEEP, old, new, "native", ("vllm", "0.18.0"), "float8-to-e2m1", "sm_121a")
+    release = ("vllm", "0.18.0")
+    return Mutant(what, KEEP, quoted(old), quoted(new), "native", release, "float8-to-e2m1", "sm_121a")
 
 
 def x8(what: str, body: str) -> Mutant:
@@ -258,7 +265,7 @@ MUTANTS = [
     n3("eight floats swapped, on the host", CHOICE, "  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "#ifndef __CUDA_ARCH__\n  return ::fp4patch_half_pair::e2m1_x8(v1, v0, v2, v3, v4, v5, v6, v7);\n#endif\n  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "encode-host-float", "sm_121a"),
     # GPUs that PyTorch detected.
     de("the architecture of the code not read", "]?,code=sm_", "]?,code=compute_"),
-    de("every detected GPU is SM121", r'\"arch=compute_\" _ARCH', r'\"arch=compute_121,of=\" _ARCH'),
+    de("every detected GPU is SM121", '"arch=compute_" _ARCH', '"arch=compute_121,of=" _ARCH'),
     de("only the first detected GPU", 'string(REGEX REPLACE "', 'string(REGEX REPLACE "${_CUDA_ARCHES}'),
     # The kernel that vLLM chooses for the prefill of Gated DeltaNet.
     gdn("FlashInfer's prefill for all later GPUs", "(head_k_dim == 128 and current_platform.is_device_capability_family(120)", "(head_k_dim == 128 and not current_platform.is_device_capability(75)"),
@@ -468,6 +475,15 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
     assert len(MUTANTS) >= 60
     assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
+    """A mutant of text that is not there any more would say nothing; this takes a second for all of them."""
+    for probes, target in dict.fromkeys((mutant.probes, mutant.tree[0]) for mutant in MUTANTS):
+        data = few_probes(tmp_path / target / probes, dict.fromkeys(probes.split(","), target))
+        for mutant in MUTANTS:
+            if (mutant.probes, mutant.tree[0]) == (probes, target):
+                assert mutant.old in (data / mutant.file).read_text(encoding="utf-8"), mutant.what
 
 
 @pytest.mark.skipif(not ALL, reason="FP4PATCH_SABOTAGE=all runs every mutant")
