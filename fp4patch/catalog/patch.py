@@ -12,6 +12,7 @@ from fp4patch.catalog.rule import Rule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import (
     ArchName,
+    Globs,
     Identifier,
     Manifest,
     SomeText,
@@ -57,6 +58,15 @@ class MacroPromise(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExactTests(Manifest):
+    """Files of which tests for exactly SM120 that no edit is for are remainders, each named with its place."""
+
+    files: Globs
+    gates: dict[Identifier, Specifier] = field(default_factory=dict)
+    """C++ templates that compile to nothing but for SM120, with the releases in which none may be left in use."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Patch(Manifest):
     """One change with one reason: its edits, the versions it was tried on, its probes, and why it exists."""
 
@@ -75,6 +85,7 @@ class Patch(Manifest):
     """Condition under which this patch can be deleted."""
     edits: Annotated[tuple[Annotated[Edit, Field(discriminator="op")], ...], some("an edit")]
     macros: tuple[MacroPromise, ...] = ()
+    exact_tests: ExactTests | None = None
     probes: tuple[Probe, ...] = ()
     variants: tuple[str, ...] = ()
     """Variants that apply it, behind the patches that they name themselves: a new patch changes no other file."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.source_files import CandidateFiles, SourceFiles, glob
+from fp4patch.edits import exact_tests
 from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.operation import Look, containing
 from fp4patch.tree.locked import LockedTree
@@ -62,4 +63,9 @@ def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Look, ...]:
     looks = [look for patch in patches for edit in patch.edits for look in edit.looks(spoken)]
     if spoken == "c++":
         looks += [containing(promise.name) for patch in patches for promise in patch.macros]
+    looks += [
+        exact_tests.may_have(spoken, one.gates.keys())
+        for patch in patches
+        if (one := patch.exact_tests) and spoken in exact_tests.LANGUAGES
+    ]
     return tuple(looks)

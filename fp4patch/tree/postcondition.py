@@ -5,7 +5,7 @@ and only those with a hit are read as code.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,9 @@ from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.source_files import glob
 from fp4patch.core.document import Document
 from fp4patch.core.problem import Problem
+from fp4patch.core.release import covers
 from fp4patch.core.state import State
+from fp4patch.edits import exact_tests
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.lex_error import LexError
@@ -100,7 +102,7 @@ def _searches(wanted: Plan) -> dict[str, list[_Search]]:
     def patched(planned: Planned) -> PatchedTree:
         return PatchedTree(planned.options, lambda file: planned in wanted.files.get(file, ()))
 
-    return {
+    searches: dict[str, list[_Search]] = {
         spoken: [
             (planned.patch, search.look, partial(search.places, patched(planned)))
             for planned in wanted.edits
@@ -108,6 +110,19 @@ def _searches(wanted: Plan) -> dict[str, list[_Search]]:
         ]
         for spoken in LANGUAGES
     }
+    for patch in wanted.patches:
+        if tests := patch.exact_tests:
+            gates = {name for name, versions in tests.gates.items() if covers(versions, wanted.tree.version)}
+            for spoken in exact_tests.LANGUAGES:
+                found = partial(_exact_tests, glob(tests.files).fullmatch, spoken, gates)
+                searches[spoken].append((patch, exact_tests.may_have(spoken, gates), found))
+    return searches
+
+
+def _exact_tests(
+    searched: Callable[[str], object], spoken: str, gates: Set[str], file: str, text: str
+) -> Iterable[Place]:
+    return exact_tests.places(spoken, gates, text) if searched(file) else ()
 
 
 def _problem(patch: Patch, file: str, place: Place) -> Problem:

@@ -327,6 +327,21 @@ for arch in ARCHS:
     if arch in {archs}:
         {flag} = True
 """
+_SPELLINGS = (
+    "{0} == 120",
+    "120 == {0}",
+    "not ({0} != 120)",
+    "{0} >= 120 and {0} < 121",
+    "{0} >= 120 and {0} <= 120",
+    "121 > {0} and {0} >= 120",
+    "{0} in (90, 120)",
+)
+_HOST_SPELLINGS = (
+    "major_capability == 12 && minor_capability == 0",
+    "minor_capability == 0 && major_capability == 12",
+    "12 == major_capability && 0 == minor_capability",
+    "major_capability == 12 && minor_capability < 1",
+)
 
 
 def family_mutant(rng: random.Random) -> Mutant:
@@ -340,7 +355,21 @@ def family_mutant(rng: random.Random) -> Mutant:
     made = dict.fromkeys(("csrc/quantization/generate_kernels.py", "csrc/moe/generate_kernels.py"), "SUPPORT_FP8")
     archs = "[89, 120]"
     done = rng.choice(
-        ["plain", "kind", "place", "flag", "flags", "all kinds", "dead host", "if False", "other list", "docstring"]
+        [
+            *(
+                "plain",
+                "kind",
+                "place",
+                "flag",
+                "flags",
+                "all kinds",
+                "dead host",
+                "if False",
+                "other list",
+                "docstring",
+            ),
+            *("spelling", "host spelling"),
+        ]
     )
     mutant.done.append(done)
     if done == "kind":
@@ -362,7 +391,16 @@ def family_mutant(rng: random.Random) -> Mutant:
         texts[generate] = "if False:\n    SUPPORT_FP8 = arch in [89, 120]\n" + texts[generate]
     elif done == "other list":
         made_of = rng.choice(["(89, 120)", "[89, 90, 120]", "{89, 120}"])
-        texts[generate] = _GENERATE.format(flag="SUPPORT_FP8", archs=made_of)
+        texts[generate] = _GENERATE.format(flag=rng.choice(["SUPPORT_FP8", "WITH_FP8"]), archs=made_of)
+    elif done == "spelling":
+        test = rng.choice(_SPELLINGS).format("arch")
+        texts[generate] = f"for arch in ARCHS:\n    if {test}:\n        WITH_FP8 = True\n"
+        mutant.done.append(test)
+    elif done == "host spelling":
+        test = rng.choice([*_SPELLINGS[:-1], *_HOST_SPELLINGS]).format("(major_capability * 10 + minor_capability)")
+        test = test.replace(" and ", " && ").replace("not ", "!")
+        texts["csrc/more.cu"] = f'void more() {{\n  TORCH_CHECK({test}, "no");\n}}\n'
+        mutant.done.append(test)
     elif done == "docstring":
         texts[generate] = '"""if arch in [89, 120]: SUPPORT_FP8"""\n' + texts[generate]
     mutant.files |= texts
