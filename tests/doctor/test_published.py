@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import http.server
 import json
 import random
 import re
-import threading
 import zipfile
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
+from support import Quiet, served
 
 from fp4patch import cli
 from fp4patch.proof.toolchain import Toolchain
@@ -27,9 +25,7 @@ ARM, INTEL = "manylinux_2_34_aarch64", "manylinux_2_34_x86_64"
 def index(folder: Path, sent: list[int], *, ranges: bool) -> Iterator[str]:
     """A package index on loopback; ``sent`` gets the bytes of each answer about a wheel."""
 
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None: ...
-
+    class Handler(Quiet):
         def do_GET(self) -> None:
             asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
             if not self.path.endswith(".whl") or not asked or not ranges:
@@ -44,15 +40,8 @@ def index(folder: Path, sent: list[int], *, ranges: bool) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(part)
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(folder, Handler) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -18,14 +18,16 @@ def wheel(path: Path, files: dict[str, str]) -> Path:
     return path
 
 
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Answers, and prints nothing."""
+
+    def log_message(self, *_: object) -> None: ...
+
+
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
     """Serve a directory on loopback under the given URL: with HTML pages in ``simple/``, a package index."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None: ...
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
