@@ -23,9 +23,6 @@ import platformdirs
 
 from fp4patch.core.errors import SourceError
 
-FORMAT = 2
-"""Part of every key: a change of what is stored makes all older entries misses."""
-
 
 def cache_dir() -> Path:
     """Return the directory of downloads and compilations: ``FP4PATCH_CACHE``, else the user's cache directory.
@@ -85,7 +82,7 @@ def sha256(path: Path) -> str:
 
 def key(*parts: str | bytes) -> str:
     """Return one name for a sequence of texts; no two sequences share it."""
-    digest = hashlib.sha256(b"fp4patch %d" % FORMAT)
+    digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         digest.update(b"%d:" % len(data) + data)

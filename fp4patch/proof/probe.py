@@ -14,7 +14,7 @@ from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
-from fp4patch.core.store import Store, files_hash, key
+from fp4patch.core.store import Store, files_hash, key, source_hash
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import KERNEL, kernel_of
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
@@ -160,6 +160,7 @@ class Compiler:
         except OSError as error:
             raise ProofError(f"{error.filename} cannot be read: {error.strerror}") from error
         return key(
+            source_hash("fp4patch.proof"),
             *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, headers),
             *("include", *self._target.include, side.digest, *probe.include),
             *("flags", *flags, "watched", *side.watched, "text", text, source.name),
