@@ -30,7 +30,6 @@ class Place(click.Path):
 PLACE, NAME = Place(path_type=Path), Place(path_type=str)
 FILE, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
 TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=PLACE)
-CUDA_ROOT = click.option("--cuda-root", type=FOLDER, help="CUDA toolkit to compile with.")
 JOBS = click.option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
 )

@@ -141,17 +141,6 @@ def examine(path: Path, question: Question, cuda: Version | None, *, without: Se
     )
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """What one setting comes to for one GPU."""
-
-    level: Level
-    verdict: str
-    evidence: tuple[str, ...] = ()
-    todo: str = ""
-    setting: Setting | None = None
-
-
 Fates = dict[tuple[Statement, Arch], tuple[Left, str]]
 """What is left of each statement for each target that it is compiled for."""
 
