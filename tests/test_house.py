@@ -107,9 +107,6 @@ NAMES_A_TARGET = {
 """Parts whose code names a target, with the reason. Every other part works on any target by its data."""
 
 
-_NAMES = ("id", "attr", "name", "arg", "asname")
-
-
 def names_in_code(path: Path) -> list[str]:
     """Return identifiers and texts of a module's code that name a target; docstrings and comments do not count."""
     tree = ast.parse(path.read_text())

@@ -82,15 +82,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def in_installed(site: Path, code: str) -> str:
-    environ = os.environ | {"PYTHONPATH": str(site)}
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environ, cwd=site.parent
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout.strip()
-
-
 def test_the_wheel_is_one_that_pip_installs_and_that_makes_a_wheel_with_the_same_files(installed: Path) -> None:
     code = (
         "import fp4patch, sys; from fp4patch.catalog.manifest import data_root, load; "
