@@ -68,11 +68,13 @@ _NOT_DEFINED = re.compile(
 )
 _OF_TARGET = re.compile(r"__CUDA_ARCH_\w+|__CUDA_ARCH__")
 _NOTHING_OF_USE = re.compile(
-    r"(return\s*(\(?[\w:<>]*\)?\s*[({]?\s*(0[xX]?[\da-fA-F.]*[uUlLfF]*|false|nullptr)?\s*[)}]?)|[\w.\[\]>-]+\s*=\s*[({]?\s*0[\w.]*\s*[)}]?"
+    r"(return\s*(\(?[\w:<>]*\)?\s*[({]?\s*(0[xX]?[\da-fA-F.]*[uUlLfF]*|false|nullptr)?\s*[)}]?)|[*\w.\[\]>-]+\s*=\s*[({]?\s*0[\w.]*\s*[)}]?"
     r"|(std::)?(printf|assert|__trap|abort|__assert_fail|static_assert|\w+_(ERROR|TRAP|UNREACHABLE)|\(void\)\s*\w+)\b.*|\(\s*void\s*\)\s*[\w.]+|[{}\s]*)",
     re.DOTALL,
 )
 """A statement that computes nothing: a constant, a message, a trap."""
+_HEAD = re.compile(r"(?!.*\b(?:if|for|while|switch|else)\b)[^()=]+\(.*\)\s*(?:const|noexcept)?", re.DOTALL)
+"""The head of a function, in the place of another with its body."""
 _RETURNS = re.compile(r"[;{}]\s*return\b[^;{}]*;$")
 _BLOCKS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'|[{};]")
 _DEEPEST = 12
@@ -336,8 +338,8 @@ def _unreachable(text: str) -> list[tuple[int, int]]:
 
 def _computes_nothing(text: str) -> bool:
     bare = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
-    parts = [part.strip() for part in re.split(r"[;{}]", bare)]
-    return all(_NOTHING_OF_USE.fullmatch(part) for part in parts if part)
+    parts = [(part.strip(), end) for part, end in re.findall(r"([^;{}]*)([;{}]|\Z)", bare)]
+    return all(_NOTHING_OF_USE.fullmatch(part) or (end == "{" and _HEAD.fullmatch(part)) for part, end in parts)
 
 
 def _all(states: Iterator[bool | None]) -> bool | None:

@@ -85,6 +85,23 @@ def test_the_line_that_does_not_compile_is_named_with_what_it_needs(doctor: Doct
     assert "sm_120f" in row["todo"]
 
 
+@pytest.mark.parametrize(
+    ("other", "answer"),
+    [
+        ("__device__ void f(char* out, float x) { *out = 0; }", "no"),
+        ("__device__ int f(float x) { return 0; }", "no"),
+        ("__device__ int f(float x) { if (x > 0.25f) { return 1; } return 0; }", "reservation"),
+        ("__device__ void f(char* out, float x) { *out = g(x); }", "reservation"),
+    ],
+)
+def test_another_function_in_the_place_of_a_statement_is_software_only_if_it_computes(
+    doctor: Doctor, tmp_path: Path, other: str, answer: str
+) -> None:
+    text = f"#if __CUDA_ARCH__ == 1200\n{BOTH}\n#else\n{other}\n#endif\n"
+    root = write(tmp_path / "p", kernel__cu=text, Makefile=f"F = {GENCODE.format('121a')}\n")
+    assert answers(doctor("--for", "gb10", root)[1]) == {"sm_121": answer}
+
+
 def test_conditions_of_cmake_on_the_cuda_release_are_evaluated(doctor: Doctor, tmp_path: Path) -> None:
     lists = """if (NATIVE)
   set(CMAKE_CUDA_ARCHITECTURES "native")
