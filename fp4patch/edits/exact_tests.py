@@ -22,6 +22,8 @@ _MINOR = re.compile(r"minor[\w.() >-]*(?:= = 0\b|< 1\b)|\b0 = = [\w.() >-]*minor
 _CXX = re.compile(
     rb"[=!<][=\s(]*\b12(?:00?|10?)\b|\b12(?:00?|10?)\b[\s)]*[=!>]|\bcase\s+1200?\b|major[^;{}]{0,200}\b12\b|\b12\b[^;{}]{0,200}major"
 )
+_TWELVE = re.compile(rb"12(?<!\w12)(?:00?|10?)?\b").search
+"""Every such test has one of these numbers. A pattern that begins with letters is searched ten times as fast."""
 _PYTHON = re.compile(rb"capab|arch|major").search
 _NUMBER = re.compile(rb"\b12(?:0|1|\s*,\s*0)\b|\b12\b[^\n]{0,80}minor|minor[^\n]{0,80}\b12\b").search
 
@@ -30,8 +32,8 @@ def may_have(language: str, gates: Set[str]) -> Look:
     """Return the quick look for files of a language with such a test. ``gates``: templates that are one."""
     names = [gate.encode() for gate in gates]
     if language == "python":
-        return lambda content: _PYTHON(content) and _NUMBER(content)
-    return lambda content: any(name in content for name in names) or _CXX.search(content)
+        return lambda content: _TWELVE(content) and _PYTHON(content) and _NUMBER(content)
+    return lambda content: any(name in content for name in names) or (_TWELVE(content) and _CXX.search(content))
 
 
 def places(language: str, gates: Set[str], text: str) -> list[Place]:

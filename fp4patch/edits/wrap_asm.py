@@ -36,8 +36,11 @@ INPUTS = frozenset("fhrl")
 
 _OPCODE = re.compile(r"(?:\bcvt\.[\w.:]*)?e2m1x[0-9]\.[\w.:]*")
 """A conversion to E2M1, or the end of one: in a conversion from E2M1 the format comes last."""
-_may_encode = re.compile(rb"(?<!_)e2m1x[0-9](?![ \t])").search
-"""A quick look that passes every file with a conversion to E2M1: the name of its format is not the last one."""
+_may_encode = re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search
+"""A quick look that passes every file with a conversion to E2M1: the name of its format is not the last one.
+
+A pattern that begins with letters is searched ten times as fast as one that begins with a condition.
+"""
 _IN_PYTHON = "no preprocessor condition reaches Python's text: Triton and the CuTe DSL compile it for the GPU at hand"
 
 _STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|(?P<string>"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
