@@ -3,7 +3,7 @@
 Each mutant changes the data (``FP4PATCH_DATA``), is applied to a real tree as a user would, and is verified with some of
 the probes and targets that ``verify`` takes by default: what fails among these fails among all. For the same reason a sample of the 2^32 inputs runs, but for the mutants that
 only all of them show. Four run by default;
-``FP4PATCH_SABOTAGE=all`` runs every one, and prints the kill rate.
+``FP4PATCH_SABOTAGE=all`` runs every one.
 """
 # ruff: noqa: E501 - a mutant is one line
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -405,7 +404,6 @@ NEEDS_ALL_INPUTS = {
     *("an exit for one value in the converter", "an exit for one value, in vLLM"),
     *("3.5 one ulp up", "5 one ulp down", "a border one ulp up"),
 }
-KILLED: dict[str, bool] = {}
 
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if ALL or m.what in SHORT], ids=lambda mutant: mutant.what)
@@ -429,9 +427,7 @@ def test_verify_finds_the_sabotage(
     forget()
     tree = copied(pristine_tree(*mutant.tree), tmp_path / "tree")
     if cli.run(["apply", "--variant", mutant.variant, str(tree)]):
-        refusal = capsys.readouterr().err
-        KILLED[mutant.what] = "expected" in refusal  # its own post-condition: nothing is applied, and nothing verified
-        assert KILLED[mutant.what], refusal
+        assert "expected" in capsys.readouterr().err  # its own post-condition: nothing is applied, and nothing verified
         return
     capsys.readouterr()
     archs = ["--arch", mutant.arch] if mutant.arch else []
@@ -452,8 +448,8 @@ def test_verify_finds_the_sabotage(
     found = found or any(
         Path(one["tree"], p["file"]).is_file() for one in reports for p in one["problems"] if p["file"]
     )
-    KILLED[mutant.what] = status == 1 and found
-    assert KILLED[mutant.what], f"{mutant.what}: {report['verdict']}"
+    assert status == 1, report["verdict"]
+    assert found
 
 
 def copied(source: Path, to: Path) -> Path:
@@ -473,8 +469,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len(MUTANTS) >= 60
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS)
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 204  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
@@ -484,10 +479,3 @@ def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
         for mutant in MUTANTS:
             if (mutant.probes, mutant.tree[0]) == (probes, target):
                 assert mutant.old in (data / mutant.file).read_text(encoding="utf-8"), mutant.what
-
-
-@pytest.mark.skipif(not ALL, reason="FP4PATCH_SABOTAGE=all runs every mutant")
-def test_the_kill_rate_is_one_hundred_percent(capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        sys.stderr.write(f"\nkill rate: {sum(KILLED.values())} of {len(MUTANTS)}\n")
-    assert sum(KILLED.values()) == len(MUTANTS)
