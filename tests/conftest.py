@@ -1,19 +1,19 @@
-"""Real trees for tests: downloaded once a machine, unpacked once a run, copied for each test that edits one."""
+"""Real trees for tests: downloaded and unpacked once a machine, copied for each test that edits one."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import os
-import pickle
 import shutil
 import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from command import Said
@@ -21,6 +21,7 @@ from filelock import FileLock
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core import progress
+from fp4patch.core.store import cache_dir
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.sources.fetch import fetch
 
@@ -49,6 +50,7 @@ LONGEST = (
     "patches",
 )
 """Places of the longest tests, which come first, so that all workers end together."""
+TREES = cache_dir() / "tests" / "trees"
 
 
 PROCESSOR = pytest.StashKey[float]()
@@ -132,45 +134,40 @@ def _position(file: Path) -> int:
     return next((position for position, first in enumerate(LONGEST) if name.startswith(first)), len(LONGEST))
 
 
-T = TypeVar("T")
-
-
 @pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory that the workers of one run share: the parent of their base directories."""
-    base = tmp_path_factory.getbasetemp()
-    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+def pristine_tree() -> Callable[[str, str], Path]:
+    """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit.
 
+    Trees stay in the user's cache: to unpack all of them takes a minute. One that somebody wrote to is unpacked anew.
+    """
 
-@pytest.fixture(scope="session")
-def once(shared_folder: Path) -> Callable[[str, Callable[[], T]], T]:
-    """``once("name", make)``: the value that the first worker makes, which the others read."""
-
-    def get(name: str, make: Callable[[], T]) -> T:
-        file = shared_folder / f"{name}.pickle"
-        with FileLock(f"{file}.lock"):
-            if not file.exists():
-                file.write_bytes(pickle.dumps(make()))
-            made: T = pickle.loads(file.read_bytes())
-        return made
-
-    return get
-
-
-@pytest.fixture(scope="session")
-def pristine_tree(shared_folder: Path) -> Callable[[str, str], Path]:
-    """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit."""
-    shared = shared_folder / "trees"
-    shared.mkdir(exist_ok=True)
-
-    def get(target: str, version: str) -> Path:
-        tree = shared / f"{target}-{version}"
+    @cache
+    def get(name: str, version: str) -> Path:
+        target = load().target(name)
+        archive = target.archive(version)
+        assert archive
+        tree = TREES / f"{name}-{version}-{archive.sha256[:16]}"
+        TREES.mkdir(parents=True, exist_ok=True)
+        listed = tree.with_name(f"{tree.name}.listed")
         with FileLock(f"{tree}.lock"):
-            if not tree.exists():
-                fetch(load().target(target), version, tree, progress=progress.silent)
+            if not listed.exists() or listed.read_text() != _listing(tree):
+                shutil.rmtree(tree, ignore_errors=True)
+                fetch(target, version, tree, progress=progress.silent)
+                listed.write_text(_listing(tree))
         return tree
 
     return get
+
+
+def _listing(tree: Path) -> str:
+    """Return a hash of the names, sizes and times of all files."""
+    listed = hashlib.sha256()
+    for folder, below, names in os.walk(tree):
+        below[:] = sorted(name for name in below if name != "__pycache__")
+        for name in sorted(names):
+            found = os.lstat(f"{folder}/{name}")
+            listed.update(f"{folder}/{name} {found.st_mode} {found.st_size} {found.st_mtime_ns}\n".encode())
+    return listed.hexdigest()
 
 
 @pytest.fixture
