@@ -4,7 +4,7 @@ The shape of each file is a dataclass of this part; nothing is declared twice.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant, VariantTarget
-from fp4patch.core.errors import ManifestError, UsageError
+from fp4patch.core.errors import ManifestError, Refused, UsageError
 
 T = TypeVar("T")
 
@@ -60,6 +60,22 @@ class Catalog:
         """Return the variant's patches for a target, in the order in which they apply."""
         chosen = variant.targets.get(target)
         return tuple(self.patches[f"{target}/{name}"] for name in chosen.patches) if chosen else ()
+
+    def including(self, outside: Sequence[Patch]) -> "Catalog":
+        """Return a catalog whose variants apply these patches too, each ahead of the variant's own.
+
+        Refused: one has the name of another patch.
+        """
+        patches, variants = dict(self.patches), dict(self.variants)
+        for patch in reversed(outside):
+            if patch.id in patches:
+                raise Refused(f"there are two patches {patch.id}", help="give the directory of one another name")
+            patches[patch.id] = patch
+            for variant in variants.values():
+                chosen = variant.targets.get(patch.target, VariantTarget(patches=()))
+                chosen = replace(chosen, patches=(patch.name, *chosen.patches))
+                variants[variant.name] = replace(variant, targets={**variant.targets, patch.target: chosen})
+        return replace(self, patches=patches, variants=variants)
 
     def probes_of(self, variant: Variant, target: str) -> tuple[tuple[Probe, Path], ...]:
         """Return the probes, with their sources, of the patches that a variant applies or only watches."""
@@ -119,6 +135,7 @@ def _load(root: Path) -> Catalog:
     if reader.problems:
         help_ = "docs/extending.md explains the layout, and has a table of all keys"
         raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
+    patches = {name: patch.by_file() for name, patch in patches.items()}
     joined = {name: _with_patches(variant, patches) for name, variant in variants.items()}
     return Catalog(root, targets, patches, {name: _with_options(v, patches) for name, v in joined.items()})
 

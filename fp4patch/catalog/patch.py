@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -22,7 +23,7 @@ from fp4patch.core.table import (
     must,
     some,
 )
-from fp4patch.edits import Edit, Replace
+from fp4patch.edits import Diff, Edit, Replace
 from fp4patch.edits.replace import Condition
 
 
@@ -109,6 +110,14 @@ class Patch(Manifest):
     def id(self) -> str:
         """Identifier: ``cutlass/e2m1-guard``."""
         return f"{self.target}/{self.name}"
+
+    def by_file(self) -> Patch:
+        """Return the patch with an edit for each file of its diffs."""
+        edits = (
+            edit.of_files((Path(self.directory) / edit.file).read_bytes()) if isinstance(edit, Diff) else (edit,)
+            for edit in self.edits
+        )
+        return replace(self, edits=tuple(edit for several in edits for edit in several))
 
     @property
     def takes_options(self) -> bool:

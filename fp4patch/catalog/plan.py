@@ -12,6 +12,7 @@ from fp4patch.catalog.source_files import CandidateFiles
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.errors import UsageError
 from fp4patch.edits import Edit
+from fp4patch.edits.diff import FileDiff
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,19 @@ class Plan:
                 files.setdefault(file, []).append(planned)
         return {file: tuple(found) for file, found in files.items()}
 
+    @cached_property
+    def _of_diffs(self) -> frozenset[str]:
+        return frozenset(p.edit.path for p in self.edits if isinstance(p.edit, FileDiff))
+
     def _files_of(self, edit: Edit) -> Iterator[str]:
-        """Yield the files that an edit may be about."""
+        """Yield the files that an edit may be about. A diff may have added what it is about to a file."""
+        if isinstance(edit, FileDiff):
+            yield from () if self.read(edit.path) is None else (edit.path,)
+            return
         for file in self.candidates.matching(edit.search):
             content = self.read(file)
-            if content is None or edit.may_be_about(content):  # the fold reports why it cannot be read
+            # The fold reports why a file cannot be read.
+            if content is None or file in self._of_diffs or edit.may_be_about(content):
                 yield file
 
 

@@ -11,17 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from fp4patch.catalog.identify import unreadable
+from fp4patch.core.tree_path import is_source
 
-_NO_SOURCE = frozenset(
-    (
-        *("md", "rst", "ipynb", "html", "css", "js", "ts", "map", "po", "log", "diff", "patch", "orig", "rej"),
-        *("json", "jsonl", "yaml", "yml", "csv", "lock", "parquet", "npz", "npy", "pt", "pth", "safetensors", "onnx"),
-        *("svg", "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "mp4", "ttf", "woff", "woff2"),
-        *("so", "a", "o", "pyc", "pyd", "bin", "whl", "zip", "gz", "xz", "bz2", "zst"),
-        "fp4patch-new",
-    )
-)
-"""Suffixes of documentation, data and binaries. Every other file is searched."""
 _APART = frozenset({"__pycache__", "node_modules"})
 _BUILT = re.compile(r"(?:.*/)?build/(?:lib|temp|bdist)\.[^/]+")
 """Directories that setuptools fills: copies of Python files among them, which no build reads."""
@@ -99,14 +90,6 @@ class CandidateFiles:
         """Return the files whose real path one of the globs matches, in order. No receipt may name a file elsewhere."""
         pattern = glob(tuple(globs))
         return (file for file in self.files if pattern.fullmatch(file))
-
-
-def is_source(name: str) -> bool:
-    """Tell whether a compiler or a build may read a file of this name."""
-    stem, dot, suffix = name.rpartition(".")
-    if suffix.lower() == "txt" and dot:
-        return stem == "CMakeLists"
-    return not (dot and stem and suffix.lower() in _NO_SOURCE)
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,7 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from fp4patch.commands.options import TREES, json_option, variant_option
+from fp4patch.commands.options import TREES, WITH, json_option, variant_option
 from fp4patch.console import Verbatim, emit, printable, problems, show, telling, waiting
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 from fp4patch.core.wording import counted, joined
@@ -21,6 +21,7 @@ from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult
 @click.command()
 @TREES
 @variant_option(required=False)
+@WITH
 @click.option("--dry-run", is_flag=True, help="Print the changes that apply would make, and make none.")
 @click.option("--check", is_flag=True, help="Like --dry-run, and exit 1 if anything would change.")
 @click.option("--diff", is_flag=True, help="Also print a unified diff, and why edits have nothing to do.")
@@ -29,6 +30,7 @@ from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult
 def apply(
     trees: tuple[Path, ...],
     variant: str | None,
+    outside: tuple[Path, ...],
     dry_run: bool,
     check: bool,
     diff: bool,
@@ -40,7 +42,8 @@ def apply(
     Without --variant, apply updates the variant that the trees already have, and recommends one for pristine trees.
     """
     try:
-        applied = trees_.apply(trees, variant, write=not (dry_run or check), version=target_version, on_wait=waiting)
+        write = not (dry_run or check)
+        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=outside, on_wait=waiting)
     except NoVariantError as error:
         raise UsageError(error.message, help=_recommended(error)) from error
     report(applied, diff=diff, as_json=as_json)

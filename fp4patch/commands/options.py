@@ -30,6 +30,14 @@ class Place(click.Path):
 PLACE, NAME = Place(path_type=Path), Place(path_type=str)
 FILE, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
 TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=PLACE)
+WITH = click.option(
+    "--with",
+    "outside",
+    metavar="DIR",
+    multiple=True,
+    type=FOLDER,
+    help="Apply the diff in this directory first; see `fp4patch new-patch`. Repeatable.",
+)
 JOBS = click.option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
 )

@@ -5,8 +5,27 @@ from pathlib import PurePosixPath
 CXX = frozenset((".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inl"))
 """File suffixes of C++ and CUDA sources."""
 
+_NO_SOURCE = frozenset(
+    (
+        *("md", "rst", "ipynb", "html", "css", "js", "ts", "map", "po", "log", "diff", "patch", "orig", "rej"),
+        *("json", "jsonl", "yaml", "yml", "csv", "lock", "parquet", "npz", "npy", "pt", "pth", "safetensors", "onnx"),
+        *("svg", "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "mp4", "ttf", "woff", "woff2"),
+        *("so", "a", "o", "pyc", "pyd", "bin", "whl", "zip", "gz", "xz", "bz2", "zst"),
+        "fp4patch-new",
+    )
+)
+"""Suffixes of documentation, data and binaries. Every other file is searched."""
+
 
 def is_inside(path: str) -> bool:
     """Return whether a text names a file inside a tree, with slashes and in normal form."""
     parts = PurePosixPath(path)
     return path == parts.as_posix() != "." and not parts.is_absolute() and ".." not in parts.parts and "\0" not in path
+
+
+def is_source(name: str) -> bool:
+    """Tell whether a compiler or a build may read a file of this name."""
+    stem, dot, suffix = name.rpartition(".")
+    if suffix.lower() == "txt" and dot:
+        return stem == "CMakeLists"
+    return not (dot and stem and suffix.lower() in _NO_SOURCE)

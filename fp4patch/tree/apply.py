@@ -17,6 +17,7 @@ from typing import Literal
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, claimed_version, contained, identify_all, is_at
 from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.outside import read as read_outside
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
@@ -218,19 +219,27 @@ def apply(
     *,
     write: bool = True,
     version: str | None = None,
+    outside: Sequence[Path] = (),
     on_wait: OnWait | None = None,
 ) -> Applied:
     """Bring each tree to the variant's state. ``variant`` None: the one that is applied already, brought up to date.
 
+    ``outside`` are directories of patches that are applied too; without them and a variant, those that the tree keeps.
     ``version`` is that of the trees if they state none or a wrong one. Problems are values in what is returned, and
     then nothing was written. UsageError: no such variant, or none for that kind of tree. Refused: not a tree.
     """
     catalog = load()
-    chosen = catalog.variant(variant) if variant else None
-    with locked(identify_all(trees, catalog, version), on_wait) as every:
+    name = catalog.variant(variant).name if variant else None
+    named = [read_outside(folder, catalog.targets) for folder in outside]
+    identified = identify_all(trees, catalog, version)
+    if strays := [p.id for p in named if p.target not in {tree.target.name for tree in identified}]:
+        raise UsageError(f"{strays[0]} is for none of these trees", help="name the tree that it changes, too")
+    with locked(identified, on_wait) as every:
         staged, results = [], []
         for tree in every:
-            plan = plan_for(tree, chosen or _applied_variant(tree, every, catalog), catalog)
+            keeps = tree.outside if not (named or name) else ()
+            whole = catalog.including([*(p for p in named if p.target == tree.known.target.name), *keeps])
+            plan = plan_for(tree, whole.variant(name or _applied_variant(tree, every, catalog).name), whole)
             folds = fold_tree(tree, plan)
             staged.append(stage(tree, folds.desired(plan)))
             results.append(_applied_tree(staged[-1], folds, plan.variant))

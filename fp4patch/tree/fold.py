@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from fp4patch.catalog.manifest import Catalog
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, edits_of, patches_of
 from fp4patch.catalog.variant import Variant
@@ -18,9 +19,10 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.edits import Edit
+from fp4patch.edits.diff import FileDiff
 from fp4patch.edits.edit import fold
 from fp4patch.tree.candidate_files import candidates
-from fp4patch.tree.files import decode, encode
+from fp4patch.tree.files import decode, encode, refuse
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.lost_receipt import without_receipt
 from fp4patch.tree.postcondition import Remainder, check
@@ -57,6 +59,7 @@ class FoldedTree:
             version=str(wanted.tree.version or ""),
             variant=wanted.variant,
             patches=tuple(f"{patch.id} {patch.version}" for patch in wanted.patches),
+            outside=tuple(patch for patch in wanted.patches if isinstance(patch, OutsidePatch)),
             files={p: DesiredFile(done.desired, done.patches) for p, done in self.files.items() if not done.problems},
             undecided=frozenset(path for path, done in self.files.items() if done.problems),
         )
@@ -100,6 +103,7 @@ def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
     unplaced = tuple((p.patch, _unplaced(p.edit, version)) for p in wanted.edits if id(p) not in placed)
     problems = tuple(problem for done in files.values() for problem in done.problems)
     problems += _problems(wanted, "", unplaced)
+    problems += tuple(_in_part(wanted, files))
 
     def desired(path: str) -> bytes | None:
         return files[path].desired if path in files and files[path].desired is not None else tree.read(path)
@@ -109,6 +113,18 @@ def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
     refused = {path for path, done in files.items() if done.problems}
     more = tuple(p for p in checked.problems if (p.patch, p.file) not in known and p.file not in refused)
     return FoldedTree(files, _by_id(unplaced), problems + more, checked.remainders)
+
+
+def _in_part(wanted: Plan, files: Mapping[str, FoldedFile]) -> Iterator[Problem]:
+    """Yield a problem for each file that has its part of a diff already, where other files do not have theirs."""
+    for patch in wanted.patches:
+        diffed = {edit.path for edit in patch.edits if isinstance(edit, FileDiff)}
+        outcomes = {p: o for p in diffed & files.keys() for by, o in files[p].outcomes if by == patch.id}
+        done = [path for path, outcome in sorted(outcomes.items()) if isinstance(outcome, NothingToDo)]
+        if done and any(isinstance(outcome, Rewritten) for outcome in outcomes.values()):
+            advice = "a diff is applied as a whole: take the one for this release, or leave it out"
+            expected, found = "all changes of the diff, or none", "its own ones, and not those of other files"
+            yield Problem(expected, found, advice, patch.id, done[0], state=State.DRIFTED)
 
 
 def _by_id(outcomes: Iterable[tuple[Patch, Outcome]]) -> tuple[tuple[str, Outcome], ...]:
@@ -143,6 +159,8 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
         pristine = tree.pristine(path)
         if pristine is None:
             return FoldedFile(None), set()
+        if steps and tree.tree.locate(path) != tree.root / path:  # a diff may name any
+            raise refuse(path, "the name of the file itself", "one that leads through a link")
         if not steps:
             return FoldedFile(pristine), set()
         done = fold(decode(pristine, path), steps)

@@ -31,11 +31,13 @@ class LockedTree:
     def __init__(self, root: Path, place: Identified | Path, editable: EditableFiles) -> None:
         self.root = root
         self.tree = Tree(root)
-        self.may_change = editable.allows
-        """Tells whether a patch could change a file, by the tree's root and its path."""
-        self.state_directory = StateDirectory(self.tree, self.may_change)
+        self.state_directory = StateDirectory(self.tree, editable.allows)
         self.receipt: Receipt | None = self.state_directory.receipt()
         """Record of what was done to the tree; None if nothing was."""
+        named = {patch.partition(" ")[0]: None for patch in self.receipt.patches} if self.receipt else {}
+        kept = {patch.id: patch for patch in reversed(self.state_directory.outside(self.receipt))}
+        self.outside = tuple(kept[name] for name in named if name in kept)
+        """Patches of the receipt that the catalog does not have."""
         self.candidates: CandidateFiles | None = None
         """Files that the target's patches may be about, once a plan looked for them."""
         self.contents: dict[str, bytes | None] = {}

@@ -16,7 +16,7 @@ def without_receipt(tree: LockedTree) -> Mapping[str, Problem]:
     stamps = {
         path: find_stamp(content)
         for path in candidates(tree).files
-        if path not in tree.on_record and (content := tree.contents.get(path)) and tree.may_change(tree.root, path)
+        if path not in tree.on_record and (content := tree.contents.get(path))
     }
     return {path: _problem(tree, path, stamp) for path, stamp in stamps.items() if stamp}
 

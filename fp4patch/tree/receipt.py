@@ -1,8 +1,9 @@
 """The record of the changes of a tree, and the directory in the tree that holds it beside the pristine bytes.
 
-``.fp4patch/`` holds ``receipt.json``, the pristine bytes of each file that it names (``blobs/<sha256>``), and a
-``.gitignore`` that hides the directory. While files are being replaced the receipt's state is ``applying``: then each
-file has its pristine bytes, those from before or those that it is to have, and the receipt has the hash of all three.
+``.fp4patch/`` holds ``receipt.json``, the pristine bytes of each file that it names and the diffs that were applied
+(``blobs/<sha256>``), and a ``.gitignore`` that hides the directory. While files are being replaced the receipt's state
+is ``applying``: then each file has its pristine bytes, those from before or those that it is to have, and the receipt
+has the hash of all three.
 
 A change is prepared in ``next.json``, the receipt that begins it, and ``applied.json``, the one that ends it. The new
 bytes of ``NAME`` are in ``.NAME.fp4patch-new`` beside it, where a rename is sure to stay on one file system.
@@ -17,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from fp4patch.catalog.outside import OutsidePatch, is_link, is_name, kept
 from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
@@ -46,6 +48,18 @@ class ReceiptFile:
 
 
 @dataclass(frozen=True)
+class KeptDiff:
+    """A unified diff that was applied: its bytes are kept beside the pristine ones."""
+
+    patch: str
+    """Id of the patch."""
+    link: str
+    """Address that it is from."""
+    sha256: str
+    __pydantic_config__: ClassVar = _STRICT
+
+
+@dataclass(frozen=True)
 class Receipt:
     """Record of the changes of a tree. ``files`` has each file that differs from its pristine bytes because of us."""
 
@@ -56,6 +70,8 @@ class Receipt:
     patches: tuple[str, ...]
     """All of the variant's, with their versions, also those that had nothing to do: ``cutlass/e2m1-guard 1``."""
     files: dict[str, ReceiptFile]
+    diffs: tuple[KeptDiff, ...] = ()
+    """Patches that the catalog does not have. Behind them, while files are being replaced, those from before."""
     state: Literal["applying", "applied"] = "applied"
     """Applying: files are being replaced, or a command was interrupted."""
     schema: int = SCHEMA
@@ -98,6 +114,15 @@ def _check(receipt: Receipt) -> None:
     """ValueError: a receipt that we do not write."""
     if not receipt.files:
         raise ValueError("no files")  # and then there would be no receipt
+    for diff in receipt.diffs:
+        target, _, name = diff.patch.partition("/")
+        if (
+            target != receipt.target
+            or not is_name(name)
+            or not is_link(diff.link)
+            or not _SHA256.fullmatch(diff.sha256)
+        ):
+            raise ValueError(f"{diff.patch!r} is not a diff that was applied")
     for path, file in receipt.files.items():
         if not is_inside(path):
             raise ValueError(f"{path!r} is not a path inside the tree")
@@ -139,14 +164,20 @@ class StateDirectory:
             raise _refuse(self.blobs / sha, "a pristine copy, as it was kept", found, _anew(self.folder))
         return data
 
+    def outside(self, receipt: Receipt | None) -> tuple[OutsidePatch, ...]:
+        """Return the patches of which the tree keeps the diffs. Refused: one is missing or damaged."""
+        diffs = receipt.diffs if receipt else ()
+        return tuple(kept(diff.patch, diff.link, self.blob(diff.sha256)) for diff in diffs)
+
     def _document(self, name: str) -> Receipt | None:
         path = self.folder / name
         data = self._read(path)
         if data is None:
             return None
         receipt = loads(data, str(path))
+        of_diffs = {file for patch in self.outside(receipt) for file in patch.files}
         for file in receipt.files:
-            if not self._may_change(self.tree.root, file):
+            if file not in of_diffs and not self._may_change(self.tree.root, file):
                 raise Refused(
                     f"{path} names {file!a}, a file that no patch of this fp4patch is about",
                     help=f"if another fp4patch wrote it, revert the tree with that one; else {_anew(self.folder)}",
@@ -165,7 +196,7 @@ class StateDirectory:
 
     # --- writing, in this order ---
 
-    def prepare(self, begins: Receipt, ends: Receipt | None, pristine: Iterable[bytes]) -> None:
+    def prepare(self, begins: Receipt, ends: Receipt | None, blobs: Iterable[bytes]) -> None:
         """Write all that a change needs here, and that can fail for want of room. Nothing counts yet."""
         files.make_folder(self.folder)
         if self._read(self.folder / ".gitignore") != _GITIGNORE:
@@ -174,7 +205,7 @@ class StateDirectory:
         if ends:
             files.create(self.folder / "applied.json", dumps(ends))
         files.make_folder(self.blobs)
-        for data in pristine:
+        for data in blobs:
             path = self.blobs / sha256(data)
             if self._read(path) != data:
                 files.create(path, data)
@@ -215,6 +246,7 @@ class StateDirectory:
 
     def _remove_blobs(self, receipt: Receipt | None) -> None:
         needed = {file.pristine_sha256 for file in receipt.files.values()} if receipt else set()
+        needed |= {diff.sha256 for diff in receipt.diffs} if receipt else set()
         names = os.listdir(self.blobs) if self.blobs.is_dir() else []  # noqa: PTH208 - their names alone are needed
         for name in names:
             if _SHA256.fullmatch(name) and name not in needed:

@@ -11,6 +11,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from fp4patch.edits.language import language
+
 _LINE = re.compile(
     rb"^(?://|#) fp4patch (?P<variant>[\w.-]*): (?P<patches>[^;\r\n]*); "
     rb"pristine (?P<pristine>[0-9a-f]{64}); written (?P<written>[0-9a-f]{64})\r?$",
@@ -33,7 +35,7 @@ class Stamp:
 
 def stamped(data: bytes, pristine: bytes, path: str, variant: str, patches: tuple[str, ...]) -> bytes:
     """Return the file with its stamp, which ends as the file ended: with a newline, or without one."""
-    comment = "#" if path.endswith((".py", ".cmake", "CMakeLists.txt")) else "//"
+    comment = "//" if language(path) == "c++" else "#"
     was, now = (hashlib.sha256(content).hexdigest() for content in (pristine, data))
     line = f"{comment} fp4patch {variant}: {', '.join(patches)}; pristine {was}; written {now}".encode()
     newline = b"\r\n" if b"\r\n" in data[-TAIL:] else b"\n"

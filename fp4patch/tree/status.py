@@ -12,7 +12,7 @@ from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
-from fp4patch.tree.files import Unreadable
+from fp4patch.tree.files import Unreadable, sha256
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import COMPLETION, LockedTree, LockedTrees, OnWait, locked
@@ -111,6 +111,7 @@ def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
 
 def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
     receipt, remainders = tree.receipt, tuple[Remainder, ...]()
+    catalog = catalog.including(tree.outside)
     variant = catalog.variants.get(receipt.variant) if receipt else None
     if variant:
         wanted = plan_for(tree, variant, catalog)
@@ -125,7 +126,7 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
             path: FileStatus(path, _file_state(tree, path, None), file.patches) for path, file in tree.on_record.items()
         }
         patches = each_patch(tree, catalog, files)
-    notes = []
+    notes = [f"{p.id} is the diff of {p.link}, SHA-256 {sha256(p.diff)}" for p in tree.outside]
     if tree.interrupted:
         notes.append(f"a command was interrupted here: {COMPLETION}")
     for path, problem in without_receipt(tree).items():

@@ -16,13 +16,14 @@ from shlex import quote
 from typing import NamedTuple
 
 from fp4patch import __version__
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree import files
 from fp4patch.tree.files import refuse, sha256
 from fp4patch.tree.locked import COMPLETION, LockedTree
-from fp4patch.tree.receipt import Receipt, ReceiptFile
+from fp4patch.tree.receipt import KeptDiff, Receipt, ReceiptFile
 
 
 class DesiredFile(NamedTuple):
@@ -44,6 +45,8 @@ class Desired:
     files: Mapping[str, DesiredFile] = field(default_factory=dict)
     undecided: frozenset[str] = frozenset()
     """Files whose bytes are not known, since an edit refused: they stay as they are, and nothing is written."""
+    outside: tuple[OutsidePatch, ...] = ()
+    """Those of the patches that the catalog does not have: their diffs are kept."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class Staged:
     """The receipt while files are being replaced; None if nothing changes, or may be written."""
     ends: Receipt | None = None
     """The receipt of the desired state; None if that is pristine."""
+    diffs: tuple[bytes, ...] = ()
+    """Diffs that the receipts name."""
 
     @property
     def changed(self) -> bool:
@@ -110,6 +115,7 @@ def stage(tree: LockedTree, desired: Desired) -> Staged:
         for path, file in staged.items()
         if file.after is not None and (pristine := tree.pristine(path)) is not None
     }
+    diffs = tuple(KeptDiff(patch.id, patch.link, sha256(patch.diff)) for patch in desired.outside)
     begins = Receipt(
         fp4patch=__version__,
         target=desired.target or (tree.receipt.target if tree.receipt else ""),
@@ -121,6 +127,7 @@ def stage(tree: LockedTree, desired: Desired) -> Staged:
             for p, file in recorded.items()
             if p in tree.on_record or file.written_sha256 != file.pristine_sha256
         },
+        diffs=tuple(dict.fromkeys([*diffs, *(tree.receipt.diffs if tree.receipt else ())])),
         state="applying",
     )
     lasting = {
@@ -128,10 +135,11 @@ def stage(tree: LockedTree, desired: Desired) -> Staged:
         for path, file in begins.files.items()
         if file.patches and file.written_sha256 != file.pristine_sha256
     }
-    ends = replace(begins, files=lasting, state="applied") if lasting else None
+    ends = replace(begins, files=lasting, diffs=diffs, state="applied") if lasting else None
     changes = any(file.changed for file in staged.values())
     same = tree.receipt is None if ends is None else ends.same(tree.receipt)
-    return Staged(tree, staged, (), begins if changes or not same else None, ends)
+    contents = tuple(patch.diff for patch in desired.outside)
+    return Staged(tree, staged, (), begins if changes or not same else None, ends, contents)
 
 
 def _staged_file(tree: LockedTree, path: str, desired: DesiredFile | None) -> StagedFile:
@@ -209,7 +217,7 @@ def _prepare(change: Staged) -> None:
     tree, state = change.tree, change.tree.state_directory
     assert change.begins
     pristine = (tree.pristine(path) for path in change.begins.files)
-    state.prepare(change.begins, change.ends, (data for data in pristine if data is not None))
+    state.prepare(change.begins, change.ends, (*(data for data in pristine if data is not None), *change.diffs))
     for path, place in change.places.items():
         data = change.files[path].after
         assert data is not None

@@ -1,0 +1,80 @@
+"""Patches of directories outside of the catalog: each is one unified diff, applied ahead of a variant's own patches.
+
+A tree keeps the diff of such a patch with its receipt, so that the directory is not needed again.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from pathlib import Path
+
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.reading import Reader
+from fp4patch.core.errors import ManifestError, Refused
+from fp4patch.edits import Diff
+from fp4patch.edits.diff import FileDiff
+from fp4patch.edits.lex_error import LexError
+
+is_name = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII).fullmatch
+is_link = re.compile(r"https?://[!-~]+").fullmatch
+_KEYS = frozenset(("name", "target", "version", "title", "reason", "link", "applies", "retire", "edits", "directory"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutsidePatch(Patch):
+    """A patch that consists of one unified diff, and that the catalog does not have."""
+
+    diff: bytes
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the diff changes."""
+        return tuple(edit.path for edit in self.edits if isinstance(edit, FileDiff))
+
+
+def read(folder: Path, targets: Collection[str]) -> OutsidePatch:
+    """Return the patch of a directory. ManifestError carries every problem of its patch.toml and its diff."""
+    folder = folder.resolve()
+    reader, path = Reader(folder.parent), folder / "patch.toml"
+    table = reader.table(path)
+    for key in (table or {}).keys() - _KEYS | (table or {}).keys() & {"directory"}:
+        expected = "a diff, and what it is: other edits, probes and rules are for a patch of the catalog"
+        reader.wrong(reader.name(path), (key,), expected, "this key")
+    patch = reader.read(Patch, path, (table or {}) | {"directory": str(folder)}, {"name": folder.name})
+    for key, holds, expected in (
+        ("name", patch and is_name(patch.name), "letters, digits, and . _ -"),
+        ("target", patch and patch.target in targets, f"one of {', '.join(targets)}"),
+        ("link", patch and is_link(patch.link), "the address that the diff is from"),
+        ("edits", patch and [type(edit) for edit in patch.edits] == [Diff], "one edit, whose operation is diff"),
+    ):
+        if patch and not holds:
+            reader.wrong(reader.name(path), (key,), expected, repr(getattr(patch, key))[:80])
+    for edit in patch.edits if patch and not reader.problems else ():
+        for key, expected, found in edit.mistakes(folder):
+            reader.wrong(reader.name(path), ("edits", 0, key), expected, found)
+    if reader.problems or patch is None:
+        raise ManifestError(
+            f"{folder} is not a patch that can be applied",
+            problems=reader.problems,
+            help="`fp4patch new-patch TARGET FILE.diff` makes such a directory of a diff",
+        )
+    (edit,) = patch.edits
+    assert isinstance(edit, Diff)
+    return _outside(patch, edit, (folder / edit.file).read_bytes())
+
+
+def kept(id_: str, link: str, diff: bytes) -> OutsidePatch:
+    """Return the patch of which a tree kept the diff. Refused: the diff is not one that was applied."""
+    target, _, name = id_.partition("/")
+    edit = Diff(file="kept.diff", sha256=sha256(diff).hexdigest())
+    patch = Patch(name=name, target=target, title=name, reason=link, link=link, applies=">=0", retire="", edits=(edit,))
+    try:
+        return _outside(patch, edit, diff)
+    except LexError as error:
+        raise Refused(f"the diff that was kept of {id_!a} is none: {error}", help="look at it") from error
+
+
+def _outside(patch: Patch, edit: Diff, diff: bytes) -> OutsidePatch:
+    values = {field.name: getattr(patch, field.name) for field in fields(patch)}
+    return replace(OutsidePatch(**values, diff=diff), edits=edit.of_files(diff))

@@ -1,0 +1,272 @@
+"""The edit ``diff``: a unified diff as git writes it. Its context must be exact, and a part of it is never applied.
+
+git applies a hunk at the place that is nearest to its line number. Here the lines of a hunk must occur once in the
+file; if they occur more often, one place must be at the line number of the hunk.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
+
+from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
+from fp4patch.core.state import State
+from fp4patch.core.table import FileBeside, Glob, Sha256, must
+from fp4patch.core.tree_path import is_inside, is_source
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.operation import Mistake, Operation, Template
+from fp4patch.edits.refusal import Refusal
+
+LARGEST = 16 << 20
+"""Bytes of the largest diff that is read."""
+_UNSUPPORTED = {
+    "new file mode ": "makes",
+    "deleted file mode ": "deletes",
+    "old mode ": "changes the permissions of",
+    "rename from ": "renames",
+    "copy from ": "copies",
+    "GIT binary patch": "changes bytes, and no text, of",
+    "Binary files ": "changes bytes, and no text, of",
+}
+"""What a section does beside changing lines, by the beginning of its line in the head of the section."""
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*\n")
+_SIGNATURE = re.compile(r"\n-- \n[\w.() -]+\n+\Z")
+"""The end of a mail of ``git format-patch``."""
+_ADVICE = "take the diff for the release that you patch, or leave it out"
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Lines of a file, with their ends, before a change and after it."""
+
+    line: int
+    """1-based number of the first line before the change, and of the first one after it in ``line_after``."""
+    line_after: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    begins_file: bool
+    """True if no context is above the change: then it is at the beginning of the file."""
+    ends_file: bool
+    """True if no context is below the change: then it is at the end of the file."""
+
+    @property
+    def reverse(self) -> "Hunk":
+        """The hunk that takes this one back."""
+        return Hunk(self.line_after, self.line, self.after, self.before, self.begins_file, self.ends_file)
+
+    def sites(self, lines: Sequence[str], start: int) -> list[int]:
+        """Return the places (0-based) from ``start`` on that have the lines before the change."""
+        last = len(lines) - len(self.before)
+        return [
+            place
+            for place in range(start, last + 1)
+            if tuple(lines[place : place + len(self.before)]) == self.before
+            and not (self.begins_file and place > 0)
+            and not (self.ends_file and place < last)
+        ]
+
+
+@dataclass(frozen=True)
+class FileSection:
+    """The part of a diff that is about one file."""
+
+    path: str
+    line: int
+    """1-based number of its first line in the diff."""
+    text: str
+    hunks: tuple[Hunk, ...]
+    unsupported: str
+    """What it does beside changing lines of a file; empty if nothing."""
+
+
+def sections(diff: str) -> tuple[FileSection, ...]:
+    """Return the parts of a diff, one for each file. LexError: it is not a diff as git writes it."""
+    preamble, *parts = re.split(r"^(?=diff --git )", diff, flags=re.MULTILINE)
+    if not parts:
+        raise LexError("expected `diff --git a/FILE b/FILE`, with which git begins the part of each file", 1)
+    line, found = 1 + preamble.count("\n"), dict[str, FileSection]()
+    for part in parts:
+        section = _section(part, line, last=part is parts[-1])
+        if section.path in found:
+            raise LexError(f"{section.path} occurs twice: several commits, of which the diff is one for all", line)
+        found[section.path] = section
+        line += part.count("\n")
+    return tuple(found.values())
+
+
+def _section(part: str, line: int, *, last: bool) -> FileSection:
+    head = part.partition("\n")[0]
+    path = head[len(head) // 2 + 8 :]
+    same = head == f"diff --git a/{path} b/{path}"
+    path = path if same else head.rpartition(" b/")[2]
+    body = re.search(r"^@@ ", part, re.MULTILINE)
+    top = part[: body.start() if body else len(part)].split("\n")[1:-1]
+    unsupported = next((what for row in top for sign, what in _UNSUPPORTED.items() if row.startswith(sign)), "")
+    if not same:
+        unsupported = unsupported or "gives another name to, or quotes,"
+    if any(re.fullmatch(r"index \w+\.\.\w+ 1[26]0000", row) for row in top):
+        unsupported = "changes the link or the submodule"
+    if unsupported:
+        return FileSection(path, line, part, (), unsupported)
+    for number, row in enumerate(top, line + 1):
+        if row.rstrip("\t") not in (f"--- a/{path}", f"+++ b/{path}") and not re.fullmatch(r"index [\w. ]+", row):
+            raise LexError(f"expected `--- a/{path}`, `+++ b/{path}` or `index …`, found {row!a}", number)
+    if not body:
+        raise LexError(f"expected a change of {path}, found none", line)
+    at = line + part.count("\n", 0, body.start())
+    return FileSection(path, line, part, tuple(_hunks(part[body.start() :], at, last=last)), "")
+
+
+def _hunks(text: str, line: int, *, last: bool) -> Iterator[Hunk]:
+    for part in re.split(r"^(?=@@ )", text, flags=re.MULTILINE)[1:]:
+        signature = _SIGNATURE.search(part) if last else None
+        hunk = _hunk(part) or (signature and _hunk(part[: signature.start() + 1]))
+        if not hunk:
+            raise LexError(f"expected a hunk with the lines that its head counts, found {part[:60]!a}", line)
+        yield hunk
+        line += part.count("\n")
+
+
+def _hunk(text: str) -> Hunk | None:
+    """Return a hunk; None if its lines are not those that its head counts."""
+    rows = re.findall(r".*\n", text.replace("\n\\ No newline at end of file\n", "\0\n"))
+    head, body = _HUNK.fullmatch(rows[0]), rows[1:]
+    before, after = (
+        tuple((row if row == "\n" else row[1:]).replace("\0\n", "") for row in body if row[0] in signs)
+        for signs in (" \n-", " \n+")  # some mailers take the blank of an empty line away
+    )
+    counts = head and [int(head[2] or 1), int(head[4] or 1)]
+    if not head or counts != [len(before), len(after)] or not all(row[0] in " \n-+" for row in body):
+        return None
+    signs = [row[0] in "-+" for row in body] or [True]
+    return Hunk(int(head[1]), int(head[3]), before, after, signs[0], signs[-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diff(Operation):
+    """A unified diff beside ``patch.toml``: each of its files is an edit, and all of them apply, or none.
+
+    The diff has nothing to do in a tree that has all of its changes: there the reverse would apply. Each file must be
+    a source file of the tree, and keep its name.
+    """
+
+    op: Literal["diff"] = "diff"
+    search: tuple[Glob, ...] = ()
+    """The files of the diff, which need not be written."""
+    file: Annotated[FileBeside, must(lambda name: "/" not in name, "a file in the directory of patch.toml")]
+    """The diff, as git writes it."""
+    sha256: Sha256
+    """SHA-256 of the file."""
+
+    def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
+        """Yield the reason why the diff cannot be one of a patch."""
+        path = folder / self.file
+        if path.stat().st_size > LARGEST:
+            yield Mistake("file", f"at most {LARGEST >> 20} MB", f"{path.stat().st_size >> 20} MB")
+            return
+        content = path.read_bytes()
+        if (digest := sha256(content).hexdigest()) != self.sha256:
+            yield Mistake("sha256", f"that of {self.file}, {digest}", self.sha256)
+        try:
+            self.of_files(content)
+        except LexError as error:
+            yield Mistake("file", error.message, f"{self.file}:{error.line}")
+
+    def of_files(self, content: bytes) -> tuple["FileDiff", ...]:
+        """Return the edit of each file. LexError: the diff is not one that can be applied."""
+        return tuple(
+            FileDiff(search=(section.path,), file=self.file, sha256=self.sha256, hunks=section.hunks)
+            for section in supported(content)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileDiff(Diff):
+    """The changes of one file of a diff."""
+
+    hunks: tuple[Hunk, ...]
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.search[0]
+
+    def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
+        """Apply all hunks; NothingToDo if the reverse applies. A text that both apply to is refused."""
+        lines = _lines(text)
+        reverse = [hunk.reverse for hunk in self.hunks]
+        places, done = _places(lines, self.hunks), _places(lines, reverse)
+        if isinstance(done, list):
+            if isinstance(places, list):
+                raise Refusal("the text before the change, or the text after it", "both", places[0] + 1, advice=_ADVICE)
+            return NothingToDo(State.UPSTREAMED, "the source has this change")
+        if not isinstance(places, list):
+            raise places
+        for hunk, place in reversed([*zip(self.hunks, places, strict=True)]):
+            lines[place : place + len(hunk.before)] = hunk.after
+        return Rewritten("".join(lines), tuple(place + 1 for place in places))
+
+
+def supported(content: bytes) -> tuple[FileSection, ...]:
+    """Return the parts of a diff. LexError: it does more than to change lines of source files, or is no diff."""
+    found = sections(decoded(content))
+    for section in found:
+        if section.unsupported:
+            raise LexError(
+                f"expected changes of lines alone; the diff {section.unsupported} {section.path!a}", section.line
+            )
+        path = PurePosixPath(section.path)
+        if not is_inside(section.path) or any(part.startswith(".") for part in path.parts):
+            raise LexError(f"expected a file inside the tree that is not hidden, found {section.path!a}", section.line)
+        if not section.path.isprintable() or set(section.path) & set("*?[\\") or not is_source(path.name):
+            raise LexError(f"expected a source file, with a plain name, found {section.path!a}", section.line)
+    return found
+
+
+def decoded(content: bytes) -> str:
+    """Return a diff as text. LexError: it is not UTF-8, or ends within a line."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LexError("expected UTF-8", content.count(b"\n", 0, error.start) + 1) from error
+    if "\0" in text or not text.endswith("\n"):
+        raise LexError("expected whole lines of text", text.count("\n") + 1)
+    return text
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines with their ends: only a line feed ends a line of a diff."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _places(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[int] | Refusal:
+    """Return the place (0-based) of each hunk, or why there is none for all of them."""
+    places: list[int] = []
+    start = 0
+    for number, hunk in enumerate(hunks, 1):
+        sites = hunk.sites(lines, start)
+        if len(sites) > 1:
+            sites = [place for place in sites if place == hunk.line - 1] or sites
+        if len(sites) != 1:
+            expected = f"1 place with the lines of hunk {number} (line {hunk.line} of the diff's own source)"
+            return Refusal(expected, str(len(sites)), *_nearest(lines, hunk), advice=_ADVICE)
+        places.append(sites[0])
+        start = sites[0] + len(hunk.before)
+    return places
+
+
+def _nearest(lines: Sequence[str], hunk: Hunk) -> tuple[int | None, str]:
+    """Return the line of the place that has most lines of a hunk, and the first line that differs there."""
+
+    def same(place: int) -> int:
+        return sum(
+            mine == theirs for mine, theirs in zip(lines[place : place + len(hunk.before)], hunk.before, strict=False)
+        )
+
+    place = max(range(len(lines)), key=same, default=0)
+    for at, expected in enumerate(hunk.before, place):
+        if at < len(lines) and lines[at] != expected:
+            return at + 1, f"{lines[at].strip()!r} where {expected.strip()!r} was expected"
+    return place + 1 if lines else None, ""

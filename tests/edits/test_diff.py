@@ -1,0 +1,134 @@
+"""The edit ``diff``: exact context at one place, all hunks or none, and nothing but changes of source files."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.edits.diff import FileDiff, sections, supported
+from fp4patch.edits.lex_error import LexError
+
+LINES = [f"line {number};\n" for number in range(1, 41)]
+BEFORE = "".join(LINES)
+AFTER = BEFORE.replace("line 10;\n", "line ten;\nand more;\n").replace("line 30;\n", "")
+
+
+def diff_of(before: str, after: str, folder: Path, name: str = "a.h") -> str:
+    """Return what git writes of a change."""
+    for side, text in (("a", before), ("b", after)):
+        (folder / side / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / side / name).write_bytes(text.encode())
+    command = ["git", "diff", "--no-index", "--no-prefix", f"a/{name}", f"b/{name}"]
+    return subprocess.run(command, cwd=folder, capture_output=True, check=False).stdout.decode()
+
+
+def edit(diff: str) -> FileDiff:
+    (section,) = supported(diff.encode())
+    return FileDiff(search=(section.path,), file="pr.diff", sha256="0" * 64, hunks=section.hunks)
+
+
+def apply(diff: str, text: str) -> Rewritten | NothingToDo | Drift:
+    return edit(diff).rewrite(text, lambda _: "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (BEFORE, AFTER),
+        (BEFORE.replace("\n", "\r\n"), AFTER.replace("\n", "\r\n")),
+        (BEFORE, BEFORE + "one more"),
+        (BEFORE.removesuffix("\n"), BEFORE),
+        (BEFORE, "first\n" + BEFORE),
+        ("", "all of it\n"),
+        ("all of it\n", ""),
+        ("a\fb\n-- \n@@ c\n", "a\fb\n++ \n@@ d\n"),
+    ],
+    ids=["middle", "crlf", "end", "newline", "beginning", "into-nothing", "to-nothing", "as-diffs"],
+)
+def test_a_diff_of_git_applies_once_and_is_known_afterwards(before: str, after: str, tmp_path: Path) -> None:
+    diff = diff_of(before, after, tmp_path)
+    done = apply(diff, before)
+    assert isinstance(done, Rewritten)
+    assert done.text == after
+    assert isinstance(apply(diff, after), NothingToDo)
+
+
+def test_a_hunk_is_found_elsewhere_if_its_lines_occur_once(tmp_path: Path) -> None:
+    diff = diff_of(BEFORE, AFTER, tmp_path)
+    done = apply(diff, "another\nbeginning\n" + BEFORE)
+    assert isinstance(done, Rewritten)
+    assert done.text == "another\nbeginning\n" + AFTER
+
+
+def test_lines_that_occur_twice_are_changed_only_at_the_line_of_the_hunk(tmp_path: Path) -> None:
+    twice, once = BEFORE + BEFORE, diff_of(BEFORE + BEFORE, AFTER + BEFORE, tmp_path)
+    done = apply(once, twice)
+    assert isinstance(done, Rewritten)
+    assert done.text == AFTER + BEFORE
+    assert isinstance(apply(once, "moved\n" + twice), Drift)
+
+
+def test_each_change_of_a_context_line_and_a_diff_in_part_are_refused_with_the_place(tmp_path: Path) -> None:
+    diff = diff_of(BEFORE, AFTER, tmp_path)
+    for number in (7, 8, 9, 10, 11, 12, 13, 27, 30, 33):
+        drifted = apply(diff, "".join([*LINES[: number - 1], "line 0;\n", *LINES[number:]]))
+        assert isinstance(drifted, Drift)
+        assert drifted.line == number
+        assert f"'line 0;' where 'line {number};' was expected" in drifted.nearest
+    half = BEFORE.replace("line 10;\n", "line ten;\nand more;\n")
+    assert isinstance(apply(diff, half), Drift)
+
+
+def test_a_text_with_both_sides_is_refused(tmp_path: Path) -> None:
+    drifted = apply(diff_of(BEFORE, AFTER, tmp_path), BEFORE + "between\n" + AFTER)
+    assert isinstance(drifted, Drift)
+    assert drifted.found == "both"
+
+
+SECTION = "diff --git a/{0} b/{0}\nindex 1..2 100644\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-a\n+b\n"
+
+
+@pytest.mark.parametrize(
+    ("diff", "reason"),
+    [
+        ("", "whole lines"),
+        ("--- a/a.h\n+++ b/a.h\n@@ -1 +1 @@\n-a\n+b\n", "diff --git"),
+        (SECTION.format("../a.h"), "inside the tree"),
+        (SECTION.format("/etc/a.h"), "inside the tree"),
+        (SECTION.format(".git/hooks/a"), "not hidden"),
+        (SECTION.format("include/.a.h"), "not hidden"),
+        (SECTION.format(".fp4patch/receipt.json"), "not hidden"),
+        (SECTION.format("a*.h"), "plain name"),
+        (SECTION.format("\x1b[31m.h"), "plain name"),
+        (SECTION.format("a.json"), "source file"),
+        (SECTION.format("a.so"), "source file"),
+        (SECTION.format("a.h") * 2, "occurs twice"),
+        (SECTION.format("a.h").replace("index 1..2 100644", "new file mode 100644"), r"makes 'a\.h'"),
+        (SECTION.format("a.h").replace("index 1..2 100644", "deleted file mode 100644"), r"deletes 'a\.h'"),
+        (SECTION.format("a.h").replace("index 1..2 100644", "old mode 100644\nnew mode 100755"), "permissions"),
+        (SECTION.format("a.h").replace("index 1..2 100644", "index 1..2 120000"), "link"),
+        ("diff --git a/a.h b/b.h\nrename from a.h\nrename to b.h\n", r"renames 'b\.h'"),
+        ('diff --git "a/\\303.h" "b/\\303.h"\n--- x\n', "quotes"),
+        ("diff --git a/a.o b/a.o\nBinary files a/a.o and b/a.o differ\n", "no text"),
+        (SECTION.format("a.h").replace("+++ b/a.h", "+++ b/setup.py"), r"\+\+\+ b/a\.h"),
+        (SECTION.format("a.h").replace("@@ -1 +1 @@", "@@ -1,2 +1 @@"), "counts"),
+        (SECTION.format("a.h") + "+c\n", "counts"),
+        (SECTION.format("a.h").partition("@@")[0], "a change of"),
+        (SECTION.format("a.h").removesuffix("\n"), "whole lines"),
+    ],
+)
+def test_what_is_more_than_changes_of_source_files_is_refused_in_one_sentence(diff: str, reason: str) -> None:
+    with pytest.raises(LexError, match=reason) as refused:
+        supported(diff.encode())
+    assert refused.value.line
+    assert "\x1b" not in str(refused.value)
+
+
+def test_a_mail_of_git_is_read_and_one_of_several_commits_is_not() -> None:
+    mail = f"From 0\nSubject: x\n\n---\n\n{SECTION.format('a.h')}-- \n2.43.0\n\n"
+    assert [section.path for section in sections(mail)] == ["a.h"]
+    with pytest.raises(LexError, match="counts"):
+        sections(mail + mail.replace("a.h", "b.h"))

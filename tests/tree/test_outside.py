@@ -1,0 +1,222 @@
+"""Patches of directories outside of the catalog: one receipt, reverted to the byte, and the directory is not needed
+again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import Said, snapshot
+from outside import LINK, diff_of, outside
+from small_trees import CONVERSION, small_tree
+
+from fp4patch.tree import files
+
+Command = Callable[..., Said]
+HEADER, LISTS = "mlx/backend/cuda/vector_types.cuh", "mlx/backend/cuda/CMakeLists.txt"
+SETUP = "setup.py"
+"""A file that no patch of MLX is about."""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = small_tree("mlx", tmp_path / "mlx")
+    (root / SETUP).write_text("import os\n\nprint(os)\n")
+    return root
+
+
+@pytest.fixture
+def patch(tree: Path, tmp_path: Path) -> Path:
+    changes = {
+        HEADER: (tree / HEADER).read_text().replace("T x, y, z, w;", "T x;\n  T y, z, w;"),
+        SETUP: (tree / SETUP).read_text().replace("print(os)\n", "print()\n"),
+    }
+    return outside(tmp_path / "pr-1", "mlx", diff_of(tree, changes))
+
+
+def test_a_diff_is_in_the_receipt_and_its_directory_is_not_needed_again(
+    fp4patch: Command, tree: Path, patch: Path
+) -> None:
+    before = snapshot(tree)
+    applied = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).document
+    assert {f["path"]: f["patches"] for f in applied["files"]} == {
+        HEADER: ["mlx/pr-1 1"],
+        SETUP: ["mlx/pr-1 1"],
+        CONVERSION: ["mlx/family-guard 1"],
+    }
+    assert "print()\n# fp4patch native: mlx/pr-1 1; pristine " in (tree / SETUP).read_text()
+    receipt = json.loads((tree / ".fp4patch/receipt.json").read_text())
+    assert [(diff["patch"], diff["link"]) for diff in receipt["diffs"]] == [("mlx/pr-1", LINK)]
+    after = snapshot(tree)
+    shutil.rmtree(patch)
+
+    status = fp4patch("status", "--json", tree).document
+    assert {p["patch"]: p["state"] for p in status["patches"]} == {"mlx/pr-1": "applied", "mlx/family-guard": "applied"}
+    assert LINK in status["notes"][0]
+    assert fp4patch("apply", tree).status == 0
+    assert snapshot(tree) == after
+    (tree / SETUP).write_text("edited\n")
+    assert fp4patch("revert", tree).status == 1
+    (tree / SETUP).write_text("import os\n\nprint(os)\n")
+    assert fp4patch("revert", tree).status == 0
+    assert snapshot(tree) == before
+
+
+def test_a_named_variant_is_what_is_named_and_no_diff_of_before(fp4patch: Command, tree: Path, patch: Path) -> None:
+    fp4patch("apply", "--variant", "native", tree)
+    native = snapshot(tree)
+    assert fp4patch("apply", "--with", patch, tree).status == 0
+    assert snapshot(tree) != native
+    assert fp4patch("apply", "--variant", "native", tree).status == 0
+    assert snapshot(tree) == native
+
+
+def test_a_diff_that_upstream_has_retires_and_half_of_one_is_refused(
+    fp4patch: Command, tree: Path, patch: Path
+) -> None:
+    (tree / SETUP).write_text("import os\n\nprint()\n")
+    before = snapshot(tree)
+    refused = fp4patch("apply", "--variant", "native", "--with", patch, tree)
+    assert refused.status == 1
+    assert "all changes of the diff, or none" in refused.err
+    assert snapshot(tree) == before
+    (tree / HEADER).write_text((tree / HEADER).read_text().replace("T x, y, z, w;", "T x;\n  T y, z, w;"))
+    done = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).document
+    assert [file["path"] for file in done["files"] if file["state"] == "applied"] == [CONVERSION]
+    assert "mlx/pr-1: upstreamed: the source has this change" in done["trees"][0]["notes"]
+
+
+def test_edits_of_the_variant_find_what_a_diff_has_added(fp4patch: Command, tree: Path, tmp_path: Path) -> None:
+    text = (tree / CONVERSION).read_text().replace("#include", "#include <cstdint>\n#include", 1)
+    patch = outside(tmp_path / "pr-2", "mlx", diff_of(tree, {CONVERSION: text}))
+    done = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).document
+    (file,) = (file for file in done["files"] if file["path"] == CONVERSION)
+    assert file["patches"] == ["mlx/pr-2 1", "mlx/family-guard 1"]
+
+
+def test_what_git_clean_leaves_of_a_diff_is_not_taken_for_upstreams(fp4patch: Command, tree: Path, patch: Path) -> None:
+    fp4patch("apply", "--variant", "native", "--with", patch, tree)
+    shutil.rmtree(tree / ".fp4patch")
+    refused = fp4patch("apply", "--variant", "native", "--with", patch, tree)
+    assert refused.status == 1
+    assert f"{SETUP}" in refused.err
+    assert "without its receipt" in " ".join(refused.err.split())
+
+
+def test_an_interrupted_change_of_diffs_is_completed_or_reverted(
+    fp4patch: Command, tree: Path, patch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (tree / LISTS).read_text() + "set(A B)\n"
+    other = outside(tmp_path / "pr-2", "mlx", diff_of(tree, {LISTS: text}))
+    pristine = snapshot(tree)
+    number, states = 0, set()
+    while True:
+        number += 1
+        fp4patch("apply", "--variant", "native", "--with", patch, tree)
+        seen = 0
+
+        def step(_: str, last: int = number) -> None:
+            nonlocal seen
+            seen += 1
+            if seen == last:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(files, "step", step)
+            status = fp4patch("apply", "--variant", "native", "--with", other, tree).status
+        if status == 0:
+            break
+        begun = fp4patch("status", "--json", tree).document["trees"][0]["interrupted"]
+        assert fp4patch("apply", tree).status == 0
+        done = "set(A B)" in (tree / LISTS).read_text()
+        assert done is ("print(os)" in (tree / SETUP).read_text())
+        assert done or not begun
+        states.add((begun, done))
+        assert fp4patch("revert", tree).status == 0
+        assert snapshot(tree) == pristine
+    assert states == {(False, False), (True, True), (False, True)}
+
+
+# --- hostile ones ----------------------------------------------------------------------------------------------------
+
+
+def refusal(said: Said) -> str:
+    assert said.status in (1, 2)
+    assert "\x1b" not in said.err
+    return " ".join(said.err.split())
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ('name = "other"', "the name of its directory"),
+        ('link = "ftp://x"', "TOML"),
+        ('variants = ["native"]', "a diff, and what it is"),
+        ('directory = "/etc"', "a diff, and what it is"),
+        ('[[probes]]\nname = "a"\ntitle = "a"\nsource = "a.cu"', "a diff, and what it is"),
+        ('[[edits]]\nop = "replace"\nsearch = ["a.h"]\nfind = "a"\nreplace = "b"', "one edit, whose operation is diff"),
+    ],
+)
+def test_a_directory_has_one_diff_and_nothing_else(
+    fp4patch: Command, tree: Path, tmp_path: Path, more: str, reason: str
+) -> None:
+    patch = outside(tmp_path / "pr-1", "mlx", diff_of(tree, {SETUP: "import os\n"}), more)
+    before = snapshot(tree)
+    assert reason in refusal(fp4patch("apply", "--variant", "native", "--with", patch, tree))
+    assert snapshot(tree) == before
+
+
+def test_a_diff_that_was_changed_and_one_of_another_target_are_refused(
+    fp4patch: Command, tree: Path, patch: Path, tmp_path: Path
+) -> None:
+    other = outside(tmp_path / "pr-9", "vllm", (patch / "pr.diff").read_text())
+    assert "vllm/pr-9 is for none of these trees" in refusal(
+        fp4patch("apply", "--variant", "native", "--with", other, tree)
+    )
+    (patch / "pr.diff").write_text((patch / "pr.diff").read_text().replace("print()", "evil()"))
+    assert "edits[0].sha256" in refusal(fp4patch("apply", "--variant", "native", "--with", patch, tree))
+
+
+@pytest.mark.parametrize("way", ["file", "folder", "inside"])
+def test_a_diff_writes_through_no_link(fp4patch: Command, tree: Path, tmp_path: Path, way: str) -> None:
+    victim = tmp_path / "outside/victim.py"
+    victim.parent.mkdir()
+    victim.write_text("one\n")
+    (tree / "real").mkdir()
+    (tree / "real/victim.py").write_text("one\n")
+    if way == "file":
+        (tree / "linked").mkdir()
+        (tree / "linked/victim.py").symlink_to(victim)
+    else:
+        (tree / "linked").symlink_to(victim.parent if way == "folder" else "real")
+    patch = outside(tmp_path / "pr-1", "mlx", diff_of(tree, {"linked/victim.py": "two\n"}))
+    before = snapshot(tmp_path)
+    assert "link" in refusal(fp4patch("apply", "--variant", "native", "--with", patch, tree))
+    assert snapshot(tmp_path) == before
+
+
+def test_a_receipt_names_only_files_of_a_diff_that_is_kept_whole(fp4patch: Command, tree: Path, patch: Path) -> None:
+    fp4patch("apply", "--variant", "native", "--with", patch, tree)
+    place = tree / ".fp4patch/receipt.json"
+    receipt = json.loads(place.read_text())
+    (diff,) = receipt["diffs"]
+    blob = tree / ".fp4patch/blobs" / diff["sha256"]
+    forged = {
+        "another file": receipt | {"files": receipt["files"] | {"conftest.py": receipt["files"][SETUP]}},
+        "no diff": receipt | {"diffs": []},
+        "a lost diff": receipt | {"diffs": [diff | {"sha256": "0" * 64}]},
+        "no diff at all": receipt | {"diffs": [diff | {"sha256": receipt["files"][SETUP]["pristine_sha256"]}]},
+        "a name": receipt | {"diffs": [diff | {"patch": "mlx/../\x1b[31m"}]},
+        "a patch of ours": receipt | {"diffs": [diff | {"patch": "mlx/family-guard"}]},
+        "a link": receipt | {"diffs": [diff | {"link": "https://x\x1b[31m"}]},
+    }
+    for document in forged.values():
+        place.write_text(json.dumps(document))
+        before = snapshot(tree)
+        for command in ("status", "apply"):
+            assert "help:" in refusal(fp4patch(command, tree))
+        assert snapshot(tree) == before
+    assert blob.is_file()
