@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command import verify
+from few_probes import few_probes
 
 from fp4patch import cli
+from fp4patch.catalog.manifest import load
 
 GetTree = Callable[[str, str], Path]
 CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
@@ -25,9 +28,17 @@ SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "mi
 pytestmark = pytest.mark.usefixtures("no_torch")
 
 
+@pytest.fixture
+def sources_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every probe of vLLM, without the evaluations of its build."""
+    patches = (patch for patch in load().patches.values() if patch.target == "vllm")
+    probes = {probe.name: "vllm" for patch in patches for probe in patch.probes}
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
+
+
 @pytest.mark.parametrize("version", ["0.16.0", "0.33.0"])
 def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
-    vllm: Callable[[str], Path], version: str
+    vllm: Callable[[str], Path], sources_alone: None, version: str
 ) -> None:
     tree = vllm(version)
     assert cli.run(["apply", "--variant", "turbo2", str(tree)]) == 0
@@ -64,9 +75,7 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     assert all(r["identical"] and r["after"]["fp4"] for r in document["results"])
 
 
-def test_a_conversion_that_no_probe_knows_fails(
-    vllm: Callable[[str], Path],
-) -> None:
+def test_a_conversion_that_no_probe_knows_fails(vllm: Callable[[str], Path], sources_alone: None) -> None:
     tree = vllm("0.16.0")
     header = tree / "csrc/quantization/fp4/nvfp4_utils.cuh"
     header.write_text(header.read_text().replace("fp32_vec8_to_e2m1", "eight_to_e2m1"))
@@ -76,6 +85,27 @@ def test_a_conversion_that_no_probe_knows_fails(
     failed = {r["probe"]: r["error"] for r in document["results"] if r["verdict"] != "pass"}
     assert set(failed) == {"vllm/float8-to-e2m1", "vllm/float2x4-to-e2m1"}
     assert all("no conversion function that the probe knows" in error for error in failed.values())
+
+
+def test_the_trees_own_build_is_evaluated_for_each_patch_of_it(
+    vllm: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One arch list of each kind: all of them, for every CUDA release, take a minute."""
+    data = few_probes(tmp_path / "data", {"float8-to-e2m1": "vllm"}, builds=True)
+    for file in data.glob("patches/vllm/*/patch.toml"):
+        file.write_text(re.sub(r'(?m)^((?:reaches|same|keeps) = \["[^"]*").*', r"\1]", file.read_text()))
+    target = data / "patches/vllm/target.toml"
+    target.write_text(re.sub(r"(?m)^cuda = \[.*", 'cuda = ["13.0"]', target.read_text()))
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    tree = vllm("0.33.0")
+    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
+    status, document = verify(tree, "native", "--arch", "sm_121a")
+    assert (status, document["verdict"]) == (0, "pass")
+    checks = {f"vllm/{name}" for name in ("arch-lists", "detected-arch", "native-arch")}
+    assert {build["check"] for build in document["builds"]} == checks
+    builds = {(build["check"], build["cuda"], build["asked"]): build for build in document["builds"]}
+    changed = builds["vllm/arch-lists", "13.0", "12.1a"]
+    assert (changed["before"], changed["after"], changed["verdict"]) == ("12.0f", "12.1a", "pass")
 
 
 @pytest.mark.skipif(not TORCH, reason="FP4PATCH_TEST_TORCH_INCLUDE names no include folder of PyTorch; takes minutes")

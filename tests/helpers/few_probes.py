@@ -21,22 +21,25 @@ def copy_data(to: Path) -> Path:
     return to
 
 
-def few_probes(to: Path, kept: Mapping[str, str], *, sampled: bool = False) -> Path:
+def few_probes(to: Path, kept: Mapping[str, str], *, sampled: bool = False, builds: bool = False) -> Path:
     """Write patches and variants to ``to``, with the probes ``kept`` (name to target), and the rules on them.
 
-    Families are written out. With ``sampled`` the execution takes a sample of floats.
+    Families are written out. With ``sampled`` the execution takes a sample of floats. Only with ``builds`` the tree's
+    own build is evaluated: half a minute for vLLM, whatever the probes are.
     """
-    leave(copy_data(to), kept, sampled=sampled)
+    leave(copy_data(to), kept, sampled=sampled, builds=builds)
     return to
 
 
-def leave(folder: Path, kept: Mapping[str, str], *, sampled: bool = False) -> None:
+def leave(folder: Path, kept: Mapping[str, str], *, sampled: bool = False, builds: bool = False) -> None:
     """Remove all other probes from the data in a directory, and the rules that would then judge none."""
     reader, written = Reader(folder), {}
     for path in folder.glob("patches/*/*/patch.toml"):
         data = reader.table(path)
         assert data
         data["probes"] = [probe for probe in data.get("probes", []) if probe["name"] in kept]
+        if not builds:
+            data.pop("builds", None)
         for probe in data["probes"]:
             if sampled and probe.get("executes", {}).get("input") == "float32":
                 probe["executes"]["sampled"] = True
