@@ -12,7 +12,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands.explore_page import INSTRUCTIONS, MATRIX
 from fp4patch.core.arch import Arch
 from fp4patch.doctor.surveyed import RECORD
-from tools.pages import manifests
+from tools import keys_of_edits
 
 Row = Mapping[str, Any]
 
@@ -125,15 +125,10 @@ def _code(by_release: Mapping[str, Sequence[str]]) -> str:
     return shown if first == oldest else f"{shown} from {first}"
 
 
-def keys(_root: Path) -> str:
-    """Return the keys of each edit operation, from the dataclasses."""
-    return f"# Keys of the edit operations\n\n{manifests.keys_of_edits()}"
-
-
 PAGES: Mapping[str, Callable[[Path], str]] = {
     "matrix.md": matrix,
     "doctor-trees.md": doctor,
     "instructions.md": instructions,
-    "keys.md": keys,
+    "keys.md": lambda _: keys_of_edits.page(),
 }
 """Name of the page below docs/, and the function that makes it of the catalog's directory."""

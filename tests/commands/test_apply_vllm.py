@@ -1,4 +1,4 @@
-"""Every variant on every surveyed vLLM: applied, exchanged for another, taken back to the byte."""
+"""Variants on every surveyed vLLM: applied, exchanged for another, taken back to the byte."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def test_variants_apply_and_revert(
 ) -> None:
     tree = vllm(version)
     before = snapshot(tree)
-    for variant, software in (("turbo", "fp4patch_threshold"), ("next3", "fp4patch_half_pair"), ("next2", "")):
+    others = ("turbo", "fp4patch_threshold"), ("next2", "")  # what differs between variants depends on no release
+    for variant, software in (*(others if version in VERSIONS[::5] else ()), ("next3", "fp4patch_half_pair")):
         capsys.readouterr()
         assert cli.run(["apply", "--variant", variant, "--json", str(tree)]) == 0
         document = json.loads(capsys.readouterr().out)
