@@ -20,20 +20,28 @@ _SOURCES = {b"f32": "F32", b"f16x2": "F16", b"bf16x2": "BF16"}
 
 def scan(text: bytes) -> Fp4Code:
     """Return the FP4 code of a PTX file. It recognises software encoders that compare floats with the thresholds."""
-    mma = Counter[str]()
-    for found in _MMA.finditer(text):
-        if b"mxf4" in found[1] or b".e2m1" in found[0]:
-            mma[f"mma kind::{found[1].decode()} E2M1"] += 1
-    for found in _TCGEN05.finditer(text):
-        mma[f"UTCOMMA (tcgen05 kind::{found[1].decode()})"] += 1
-    values = text.count(b"0f40200000")
+    encodes, mma, decodes = Counter[str](), Counter[str](), 0
+    if b"e2m1" in text or b"mxf4" in text:  # most texts have neither, and this finds it out a hundred times faster
+        encodes.update(_SOURCES[found[1]] for found in _ENCODE.finditer(text))
+        decodes = sum(1 for _ in _DECODE.finditer(text))
+        for found in _MMA.finditer(text):
+            if b"mxf4" in found[1] or b".e2m1" in found[0]:
+                mma[f"mma kind::{found[1].decode()} E2M1"] += 1
+        for found in _TCGEN05.finditer(text):
+            mma[f"UTCOMMA (tcgen05 kind::{found[1].decode()})"] += 1
     return Fp4Code(
-        encodes=Counter(_SOURCES[found[1]] for found in _ENCODE.finditer(text)),
-        encoders={"threshold or predicate_sum": values} if all(border in text for border in _BORDERS) else {},
-        decodes=sum(1 for _ in _DECODE.finditer(text)),
+        encodes=encodes,
+        encoders=_encoders(text),
+        decodes=decodes,
         mma=mma,
         named=tuple(found[1].decode() for found in _ENTRY.finditer(text)),
     )
+
+
+def _encoders(text: bytes) -> dict[str, int]:
+    if not all(border in text for border in _BORDERS):
+        return {}
+    return {"threshold or predicate_sum": text.count(b"0f40200000")}
 
 
 def kernels(text: bytes) -> tuple[str, ...]:
