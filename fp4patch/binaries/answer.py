@@ -96,7 +96,7 @@ class _OneGpu:
         native = self.of(LoadOutcome.NATIVE)
         code = total(row.code for row in native)
         lost = sum(row.fatbins for row in self.missing)
-        return bool(code.hardware and code.fp4_mma) and lost < sum(row.fatbins for row in native)
+        return bool(code.hardware and code.matrix) and lost < sum(row.fatbins for row in native)
 
 
 def answer(gpu: Arch, gpus: Sequence[Arch], scanned: Scanned) -> GpuAnswer:
@@ -158,11 +158,11 @@ def _of_code(about: _OneGpu) -> _Decided:
         return Level.YELLOW, Fp4State.SOFTWARE, "software converts to FP4", (why, *beside), _remedy(about, software)
     why = f"{_hardware(native)}, in {_targets(native)}"
     numbers = [counted(code.hardware, "conversion")] if code.hardware else []
-    numbers += [counted(code.fp4_mma, "matrix instruction")] if code.fp4_mma else []
-    if code.hardware and code.fp4_mma:
+    numbers += [counted(code.matrix, "matrix instruction")] if code.matrix else []
+    if code.hardware and code.matrix:
         return Level.GREEN, Fp4State.NATIVE, f"FP4 in hardware ({', '.join(numbers)})", (why,), ""
     if native:
-        state = Fp4State.MULTIPLIES if code.fp4_mma else Fp4State.CONVERTS
+        state = Fp4State.MULTIPLIES if code.matrix else Fp4State.CONVERTS
         return Level.YELLOW, state, _PARTLY[state], (why,), ""
     return _without_fp4(about)
 
@@ -315,8 +315,8 @@ def _hardware(loading: Iterable[Loading]) -> str:
     code = total(row.code for row in loading)
     parts = [
         (code.hardware, "conversion to E2M1", "conversions to E2M1"),
-        (code.decodes, "conversion from it", "conversions from it"),
-        (code.fp4_mma, "FP4 matrix instruction", "FP4 matrix instructions"),
+        (code.decodings, "conversion from it", "conversions from it"),
+        (code.matrix, "FP4 matrix instruction", "FP4 matrix instructions"),
     ]
     return ", ".join(counted(*part) for part in parts if part[0])
 

@@ -1,4 +1,4 @@
-"""Reader of cubins, which are ELF files: the architecture with its suffix, the compiler, and the position of the code.
+"""Reader of cubins, which are ELF files: the architecture with its suffix, and the position of the code.
 
 The number of the architecture is in the header's flags, and the suffix only in part: CUDA 12 marks ``a`` there, CUDA 13
 in ``.nv.compat``, and ``f`` is only in the command line that ptxas keeps in ``.note.nv.tkinfo``. So that note is read
@@ -7,7 +7,6 @@ first.
 
 import re
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +14,6 @@ import numpy as np
 
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.arch import Arch
-from fp4patch.core.cuda import RELEASE
 from fp4patch.core.errors import BinaryError
 from fp4patch.sass.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header
 
@@ -29,8 +27,7 @@ _STORED = range(1, 8)  # the common types of section with bytes in the file: cod
 _SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("rest", "<u8", 2)])
 _ENTRY = 0x10  # st_other of a kernel; device functions have it not
 
-# The note's texts: "Cuda compilation tools, release 13.0, V13.0.88" and "-arch sm_120f -m 64 ".
-_RELEASE_LENGTH = 64
+# One of the note's texts is "-arch sm_120f -m 64 ".
 _ARCH = re.compile(rb"-arch sm_(\d+)([af]?)\b")
 
 _TEXT = re.compile(rb"[\x20-\x7e]{12,500}")
@@ -64,8 +61,6 @@ class Cubin:
     """Facts about a cubin without its code."""
 
     arch: Arch
-    compiler: str
-    """``13.0.88``; empty if the file does not state it (before CUDA 12.8 for SM100)."""
     functions: tuple[DeviceFunction, ...]
     """Functions in the order of the file."""
     says: tuple[str, ...] = ()
@@ -121,16 +116,6 @@ def parse(data: bytes, name: str) -> Cubin:
         ) from error
 
 
-def compiler(pieces: Iterable[bytes]) -> str:
-    """Return the release that a cubin names, given its bytes from the beginning; empty if it names none."""
-    tail = b""
-    for piece in pieces:
-        if found := RELEASE.search(tail + piece):
-            return found[1].decode()
-        tail = piece[-_RELEASE_LENGTH:]
-    return ""
-
-
 def _parse(elf: Elf) -> Cubin:
     if elf.header.machine != _EM_CUDA:
         raise ValueError("not for CUDA")
@@ -160,7 +145,7 @@ def _parse(elf: Elf) -> Cubin:
             texts = (found[0] for found in _TEXT.finditer(data, section.begin, section.end))
             says.update((text.decode().strip(), None) for text in texts if _MESSAGE.search(text))
     functions.sort(key=lambda function: function.begin)
-    return Cubin(_arch(elf.header, note, compat), compiler([note]), tuple(functions), tuple(says))
+    return Cubin(_arch(elf.header, note, compat), tuple(functions), tuple(says))
 
 
 def _kernels(elf: Elf) -> set[int]:

@@ -9,6 +9,7 @@ from fp4patch.binaries.containers import Member
 from fp4patch.binaries.driver_choice import loaded
 from fp4patch.binaries.fatbin import DriverModule, FatbinEntry
 from fp4patch.binaries.report import (
+    FP4_CLASSES,
     BinaryFile,
     Fp4Code,
     Idle,
@@ -32,7 +33,6 @@ _LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...]]
 class _Image:
     entry: FatbinEntry
     arch: Arch
-    compiler: str
     code: Fp4Code
     kernels: Mapping[str, sass_bits.FunctionCode] = field(default_factory=dict)
     """Each kernel of a cubin that can have FP4 code."""
@@ -54,7 +54,7 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
     """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
     window = Window(member.stream, member.name, member.size, tick)
     cubin.check_whole(window.peek(64), member.size, member.name)
-    groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[_Image]] = defaultdict(list)
     loads: dict[_LoadKey, list[tuple[Fp4Code, list[LostKernel], Sequence[str]]]] = defaultdict(list)
     jit: dict[tuple[Arch, str, str], _Texts] = defaultdict(_Texts)
     number = 0
@@ -62,7 +62,7 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         images = [_image(entry, unit) for entry in unit.entries]
         number += bool(images)
         for image in images:
-            groups[image.entry.kind, image.label, image.compiler, image.entry.compression].append(_lighter(image))
+            groups[image.entry.kind, image.label].append(_lighter(image))
         for gpu in gpus:
             index = loaded([(image.entry, image.arch) for image in images], gpu)
             chosen = None if index is None else images[index]
@@ -122,30 +122,24 @@ def _order(image: _Image) -> tuple[bool, int, int, str]:
 
 def _lighter(image: _Image) -> _Image:
     """Without the payload: a library's cubins together may not fit into memory."""
-    return _Image(replace(image.entry, payload=b""), image.arch, image.compiler, image.code)
+    return _Image(replace(image.entry, payload=b""), image.arch, image.code)
 
 
 def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
     name = f"{unit.name} (fatbin at byte {unit.position})" if unit.container else unit.name
-    modern = not unit.container or entry.arch.major >= fatbin.FIRST_WITH_FP4
+    if entry.kind == "lto" or (unit.container and entry.arch.major < fatbin.FIRST_WITH_FP4):
+        return _Image(entry, entry.arch, Fp4Code())
+    data = fatbin.unpack(entry, name)
     if entry.kind == "ptx":
-        if not modern:
-            return _Image(entry, entry.arch, f"PTX {entry.isa}", Fp4Code())
-        text = fatbin.unpack(entry, name)
-        return _Image(entry, entry.arch, ptx.compiler(text) or f"PTX {entry.isa}", ptx.scan(text))
-    packed, entry = entry, replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
-    if entry.kind == "lto":
-        return _Image(entry, entry.arch, "", Fp4Code())
-    if not modern:
-        return _Image(entry, entry.arch, cubin.compiler(fatbin.pieces(packed, name)), Fp4Code())
-    data = fatbin.unpack(packed, name)
+        return _Image(entry, entry.arch, ptx.scan(data))
+    entry = replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
     parsed = cubin.parse(data, name)
     if parsed.arch.major < fatbin.FIRST_WITH_FP4:
-        return _Image(entry, parsed.arch, parsed.compiler, Fp4Code())
+        return _Image(entry, parsed.arch, Fp4Code())
     found = sass_bits.by_function(data, parsed.functions)
     kernels = {f.name: code for f, code in zip(parsed.functions, found, strict=True) if f.kernel}
     printers = frozenset(f.name for f in parsed.functions if f.kernel and not f.calls.isdisjoint(_TELLING))
-    return _Image(entry, parsed.arch, parsed.compiler, total(one.code for one in found), kernels, parsed.says, printers)
+    return _Image(entry, parsed.arch, total(one.code for one in found), kernels, parsed.says, printers)
 
 
 def _loading(
@@ -154,10 +148,10 @@ def _loading(
     """Return the code that one GPU loads of a fatbin, its outcome, and the owners of FP4 code that it does not get."""
     code = chosen.code if chosen else Fp4Code()
     label = "nothing" if chosen is None else chosen.label + (" (JIT)" if chosen.entry.kind == "ptx" else "")
-    holders = [image for image in images if image.code.native or image.code.software]
+    holders = [image for image in images if image.code.native or image.code.encoders]
     held_by = tuple(dict.fromkeys(image.label for image in holders))
     lost = list(_lost(chosen, images, gpu)) if chosen else []
-    if code.software:
+    if code.encoders:
         return label, LoadOutcome.SOFTWARE, code, (), lost
     if code.native:
         return label, LoadOutcome.NATIVE, code, (), lost
@@ -197,7 +191,7 @@ def _held(holders: Sequence[_Image], known: Collection[str], *, alone: bool) -> 
                 continue
             names.add(name)
             there = image.kernels[name]
-            kernel = LostKernel(name, image.label, {kind: n for kind, n in classes(there.code).items() if n})
+            kernel = LostKernel(name, image.label, {kind: n for kind, n in _classes(there.code).items() if n})
             reason = by_design.reason(kernel, keeps=(), tensor_memory=tensor_memory or there.tensor_memory)
             yield replace(kernel, reason=reason)
 
@@ -210,11 +204,11 @@ def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostK
         theirs = [(image, image.kernels[name]) for image in others if name in image.kernels]
         prints = name in chosen.printers and not any(name in image.printers for image, _ in theirs)
         says = chosen.says if prints else ()
-        own = classes(here.code)
+        own = _classes(here.code)
         keeps = [kind for kind, number in own.items() if number]
         for image, there in theirs:
-            lost = {kind: number for kind, number in classes(there.code).items() if number and not own[kind]}
-            if here.code.software:
+            lost = {kind: number for kind, number in _classes(there.code).items() if number and not own[kind]}
+            if here.code.encoders:
                 lost = {kind: number for kind, number in lost.items() if kind not in ("nearest", "stochastic")}
             # A copy that stores constants lost an instruction only if the other copy reads its input.
             idle = here.idle if here.idle is not Idle.UNREAD or there.idle is None else None
@@ -229,12 +223,6 @@ def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostK
                 yield replace(kernel, reason=by_design.reason(kernel, keeps=keeps, tensor_memory=False))
 
 
-def classes(code: Fp4Code) -> dict[str, int]:
+def _classes(code: Fp4Code) -> dict[str, int]:
     """Return how many FP4 instructions of each class there are."""
-    stochastic = sum(number for kind, number in code.encodes.items() if kind.endswith(".RS"))
-    return {
-        "nearest": code.hardware - stochastic,
-        "stochastic": stochastic,
-        "decodings": code.decodes,
-        "matrix": code.fp4_mma,
-    }
+    return {name: getattr(code, name) for name in FP4_CLASSES}

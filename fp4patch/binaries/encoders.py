@@ -52,10 +52,8 @@ ENCODERS = (
 )
 
 
-ROUNDING = "rounding"
-"""Not an encoder: the boundaries of one, and floats as the result. vLLM 0.33 tries scales in this way."""
-
-# 1.5, 3 and 6, among the results of a rounding; an encoder has small integers there.
+# 1.5, 3 and 6, the results of a search for scales, which rounds to the grid and keeps floats; vLLM 0.33 has one. An
+# encoder has small integers there.
 _RESULTS = (0x3FC00000, 0x40400000, 0x40C00000)
 
 
@@ -65,7 +63,7 @@ _WANTED = np.array(sorted({opcode | constant << 32 for e in ENCODERS for opcode,
 
 
 def recognise(code: bytes) -> dict[str, int]:
-    """Return each encoder in a function's code, with the number of values that it converts there; ROUNDING too."""
+    """Return each encoder in a function's code, with the number of values that it converts there."""
     words = np.frombuffer(code, "<u8")[::2]
     pairs = words & CONSTANTS
     at = np.flatnonzero(np.isin(pairs, _WANTED))
@@ -81,6 +79,6 @@ def recognise(code: bytes) -> dict[str, int]:
             branches = np.count_nonzero(words[own[0] : own[-1]] & 0x1FF == _BRA)
             if encoder.branches != (branches >= values):
                 continue
-        rounds = encoder.needs[0][0] == FSETP and np.isin(_RESULTS, words >> 32).all()
-        found[ROUNDING if rounds else encoder.name] = values
+        if encoder.needs[0][0] != FSETP or not np.isin(_RESULTS, words >> 32).all():
+            found[encoder.name] = values
     return found

@@ -34,14 +34,8 @@ _SKIPPED = (4, 16, 32, 64)
 
 _ARCH_SPECIFIC, _FAMILY_SPECIFIC, _LZ4, _ZSTD = 0x100000, 0x200000, 0x2000, 0x8000
 
-
-_PIECE = 1 << 18
-
 FIRST_WITH_FP4 = 10
-"""The first major version with FP4 instructions. Of what is older only the compiler's name is wanted."""
-
-_ENOUGH = 1 << 20
-"""Bytes of an older cubin, as stored, that are kept: its compiler's name is near the beginning."""
+"""The first major version with FP4 instructions. The cubins of older ones are not read."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class FatbinEntry:
     size: int
     """Bytes, uncompressed."""
     payload: bytes
-    """Contents; of older architectures only the beginning."""
+    """Contents; none of a cubin for older architectures."""
     isa: str = ""
     """Version of PTX: ``9.0``."""
 
@@ -119,26 +113,8 @@ def unpack(entry: FatbinEntry, name: str) -> bytes:
             raise ValueError("its frame and its entry disagree on its size")
         return zstandard.ZstdDecompressor().decompress(entry.payload, max_output_size=entry.size)
     except (lz4.block.LZ4BlockError, zstandard.ZstdError, ValueError, MemoryError) as error:
-        raise _does_not_unpack(entry, name, error) from error
-
-
-def pieces(entry: FatbinEntry, name: str) -> Iterator[bytes]:
-    """It unpacked, from the beginning, for a reader that needs no more than some of it."""
-    if entry.compression != "zstd":
-        yield unpack(entry, name)
-        return
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(entry.payload) as stream:
-            while piece := stream.read(_PIECE):
-                yield piece
-    except zstandard.ZstdError as error:
-        raise _does_not_unpack(entry, name, error) from error
-
-
-def _does_not_unpack(entry: FatbinEntry, name: str, error: Exception) -> BinaryError:
-    return BinaryError(
-        f"{name} is damaged: the {entry.kind} for {entry.arch} does not unpack ({error})", help="get the file again"
-    )
+        message = f"{name} is damaged: the {entry.kind} for {entry.arch} does not unpack ({error})"
+        raise BinaryError(message, help="get the file again") from error
 
 
 def _plausible(window: Window) -> bool:
@@ -184,9 +160,8 @@ def _entries(window: Window, end: int) -> Iterator[FatbinEntry]:
             )
         window.take(header, "a fatbin entry")
         kept = padded if compression == "none" else packed
-        # LZ4 only unpacks as a whole, and a GPU may load any PTX.
-        if sm // 10 < FIRST_WITH_FP4 and compression != "lz4" and kind != 1:
-            kept = min(kept, _ENOUGH)
+        if sm // 10 < FIRST_WITH_FP4 and kind != 1:  # a GPU may load any PTX
+            kept = 0
         after = window.position + padded
         if kind in _KINDS:
             suffix = "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""

@@ -62,66 +62,48 @@ class Idle(StrEnum):
     """It writes and reads no memory, so its stores depend on its arguments alone."""
 
 
+FP4_CLASSES = ("nearest", "stochastic", "decodings", "matrix")
+"""Classes of FP4 instructions, the first fields of :class:`Fp4Code`."""
+
+
 @dataclass(frozen=True)
 class Fp4Code(Document):
     """Static counts of FP4 instructions in machine code or in PTX."""
 
-    encodes: Mapping[str, int] = field(default_factory=dict)
-    """Conversions to E2M1 by the instruction, by source type: ``F32``, ``F16``, ``BF16``. Conversions with stochastic
-    rounding, which SM12x does not have, are counted separately: ``F32.RS``."""
+    nearest: int = 0
+    """Conversions to E2M1 that round to the nearest value."""
+    stochastic: int = 0
+    """Conversions to E2M1 with stochastic rounding, which SM12x does not have."""
+    decodings: int = 0
+    """Conversions from E2M1, two values each."""
+    matrix: int = 0
+    """Matrix instructions with an E2M1 operand."""
     encoders: Mapping[str, int] = field(default_factory=dict)
     """Values converted by each software encoder that was recognised."""
-    roundings: int = 0
-    """Values that software rounds to the E2M1 grid and keeps as floats. This is a search for scales, not an encoder."""
-    decodes: int = 0
-    """Conversions from E2M1 by the instruction, two values each."""
-    mma: Mapping[str, int] = field(default_factory=dict)
-    """Matrix instructions by kind: ``OMMA.SF E2M1.E2M1 UE4M3.4X``; those on narrow floats only."""
     named: tuple[str, ...] = ()
     """Kernels with FP4 in their name."""
 
     @property
     def hardware(self) -> int:
         """Conversions to E2M1 by the instruction."""
-        return sum(self.encodes.values())
-
-    @property
-    def software(self) -> int:
-        """Number of values that software converts."""
-        return sum(self.encoders.values())
-
-    @property
-    def fp4_mma(self) -> int:
-        """Matrix instructions with an E2M1 operand."""
-        return sum(number for kind, number in self.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA"))
+        return self.nearest + self.stochastic
 
     @property
     def native(self) -> bool:
         """True if the code has any FP4 instruction."""
-        return bool(self.hardware or self.decodes or self.fp4_mma)
+        return bool(self.hardware or self.decodings or self.matrix)
 
 
 def total(codes: Iterable[Fp4Code]) -> Fp4Code:
     """Return the sum of several counts."""
     every = [code for code in codes if code != _NONE]
-    if not every:
-        return _NONE
-
-    def counted(name: str) -> dict[str, int]:
-        sums = Counter[str]()
-        for code in every:
-            sums.update(getattr(code, name))
-        return dict(sorted(sums.items()))
-
-    def listed(name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(kernel for code in every for kernel in getattr(code, name)))
-
-    def number(name: str) -> int:
-        return sum(getattr(code, name) for code in every)
-
+    encoders = Counter[str]()
+    for code in every:
+        encoders.update(code.encoders)
     return Fp4Code(
-        *(counted("encodes"), counted("encoders"), number("roundings"), number("decodes"), counted("mma")),
-        listed("named"),
+        **{name: sum(getattr(code, name) for code in every) for name in FP4_CLASSES},
+        encoders=dict(sorted(encoders.items())),
+        named=tuple(dict.fromkeys(kernel for code in every for kernel in code.named)),
     )
 
 
@@ -130,17 +112,13 @@ _NONE = Fp4Code()
 
 @dataclass(frozen=True)
 class ImageGroup(Document):
-    """The cubins, or the PTX, of one architecture, one compiler and one compression in one file."""
+    """The cubins, or the PTX, of one architecture in one file."""
 
     kind: str
     """Kind of code: ``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is
     linked)."""
     arch: str
     """Architecture with its suffix: ``sm_120f``, ``compute_90``."""
-    compiler: str
-    """Compiler release: ``13.0.88``. Empty if the file does not state it."""
-    compression: str
-    """Compression: ``none``, ``lz4`` or ``zstd``."""
     count: int
     size: int
     """Size in bytes, uncompressed."""

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from fp4patch.binaries import containers, device_code, image, object_duplicates, registry, run_time
+from fp4patch.binaries import containers, device_code, image, registry, run_time
 from fp4patch.binaries.answer import Scanned, answer
 from fp4patch.binaries.containers import Member
 from fp4patch.binaries.image import Image
@@ -133,10 +133,7 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_
 
 
 def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
-    """Look into every file of a directory that can hold code; return whether all of them were known.
-
-    An object file is left out if a library beside it has its code.
-    """
+    """Look into every file of a directory that can hold code; return whether all of them were known."""
     files, root = [], path.resolve()
     for file, size in containers.folder(path):
         name = file.relative_to(root).as_posix()
@@ -150,8 +147,6 @@ def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
                 files.append((file, name, size))
         except BinaryError as error:
             search.unread.append(Unread(name, error.message, error.help))
-    twice = object_duplicates.objects(file for file, _, _ in files)
-    files = [one for one in files if one[0] not in twice]
     search.tally.total = sum(size for _, _, size in files)
     known = [_one(file, name, search, cache) for file, name, _ in files]
     return all(known)

@@ -7,13 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fp4patch.binaries.findings import Level
-from fp4patch.binaries.report import (
-    BinaryFile,
-    BinaryReport,
-    Fp4Code,
-    ImageGroup,
-    LoadOutcome,
-)
+from fp4patch.binaries.report import BinaryFile, BinaryReport, ImageGroup, LoadOutcome
 from fp4patch.commands.doctor_proof_text import proof_text
 from fp4patch.commands.doctor_text import COLOUR, MARK, answers_text, log_text, machine_text, project_text, tree_text
 from fp4patch.console import Hanging, printable
@@ -58,39 +52,29 @@ def _file(file: BinaryFile) -> RenderableType:
         Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}")
     ]
     parts.append(Hanging("  ", _architectures(file.images)))
-    parts += [_code(group) for group in file.images if _speaks(group.code)]
+    parts += [_code(group) for group in file.images if group.code.native or group.code.encoders]
     for gpu in dict.fromkeys(row.gpu for row in file.loading):
         parts.append(_loading(file, gpu))
     return Group(*parts)
 
 
 def _architectures(groups: Sequence[ImageGroup]) -> str:
-    """Return a summary: ``sm_90a ×24, sm_120f ×35, compute_80 ×19; nvcc 13.0.88; zstd``."""
-    counted = Counter[str]()
+    """Return a summary: ``sm_90a ×24, sm_120f ×35, compute_80 ×19``."""
+    numbers = Counter[str]()
     for group in groups:
-        counted[group.arch] += group.count
-    compilers = ", ".join(sorted({group.compiler for group in groups if group.compiler[:1].isdigit()}))
-    packed = ", ".join(sorted({group.compression for group in groups} - {"none"})) or "not compressed"
-    of = f"; CUDA {compilers}" if compilers else ""
-    return ", ".join(f"{arch} ×{number}" for arch, number in counted.items()) + of + f"; {packed}"
-
-
-def _speaks(code: Fp4Code) -> bool:
-    return bool(code.native or code.software or code.roundings)
+        numbers[group.arch] += group.count
+    return ", ".join(f"{arch} ×{number}" for arch, number in numbers.items())
 
 
 def _code(group: ImageGroup) -> Hanging:
-    code, facts = group.code, []
-    for source, number in code.encodes.items():
-        facts.append(f"{counted(number, 'hardware conversion')} from {source}")
-    for name, number in code.encoders.items():
-        facts.append(f"{counted(number, 'value')} by {name}")
-    if code.decodes:
-        facts.append(f"{counted(code.decodes, 'decoding')}")
-    facts += [f"{number:,} {kind}" for kind, number in code.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA")]
-    if code.roundings:
-        facts.append(f"{counted(code.roundings, 'value')} rounded, not encoded")
-    return Hanging(f"  {group.arch}: ", ", ".join(facts), "bold")
+    code = group.code
+    facts = [
+        counted(code.hardware, "hardware conversion") if code.hardware else "",
+        *(f"{counted(number, 'value')} by {name}" for name, number in code.encoders.items()),
+        counted(code.decodings, "decoding") if code.decodings else "",
+        counted(code.matrix, "FP4 matrix instruction") if code.matrix else "",
+    ]
+    return Hanging(f"  {group.arch}: ", ", ".join(filter(None, facts)), "bold")
 
 
 def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from cubins import assemble, listing
 
 from fp4patch.binaries import cubin as reader
 from fp4patch.binaries import sass_bits
-from fp4patch.binaries.report import Idle
+from fp4patch.binaries.report import FP4_CLASSES, Idle
 from fp4patch.proof.toolchain import Toolchain
 
 HEAD = """.version 9.0
@@ -30,6 +31,7 @@ ret;
 }}
 """
 
+STOCHASTIC = "cvt.rs.satfinite.e2m1x4.f32 h2,{f0,f1,f2,f3},r0; cvt.u32.u16 r8,h2;"
 BYTES = "mov.b32 {b0,b1,b2,b3},r0;"
 CONVERSIONS = [
     "cvt.rn.satfinite.e2m1x2.f32 b0,f0,f1; cvt.u32.u8 r8,b0;",
@@ -66,6 +68,7 @@ def mma(kind: str, scales: str, shape: str, types: str, scale: str) -> str:
 
 NARROW = ("e2m1", "e4m3", "e5m2", "e2m3", "e3m2")
 PAIRS = [f"{a}.{b}" for a, b in itertools.product(NARROW, NARROW)]
+OF_E2M1 = sum("e2m1" in pair for pair in PAIRS)
 MATRICES = [
     mma("mxf4nvf4", "4X", "m16n8k64", "e2m1.e2m1", "ue4m3"),
     mma("mxf4nvf4", "2X", "m16n8k64", "e2m1.e2m1", "ue8m0"),
@@ -100,54 +103,37 @@ FORMS = {
     "sm_121a": CONVERSIONS + MATRICES + SPARSE,
     "sm_120f": CONVERSIONS + MATRICES,
     "sm_121f": CONVERSIONS + MATRICES,
-    "sm_100a": CONVERSIONS + TENSOR_MEMORY,
+    "sm_100a": [*CONVERSIONS, STOCHASTIC, *TENSOR_MEMORY],
 }
 
 
-def told(opcode: str) -> tuple[str, str] | None:
-    """The class and name that a disassembled opcode should have in the scan; None if it should not be found."""
+def told(opcode: str) -> str:
+    """The class that a disassembled opcode should be counted in; empty if in none."""
     name, *modifiers = opcode.split(".")
     types = [m for m in modifiers if re.fullmatch(r"U?E\dM\d|E8|BF16|F16|F32", m)]
-    sparse = ".SP" if "SP" in modifiers else ""
     if name == "F2FP" and "E2M1" in types:
-        return ("encode", types[1]) if types[0] == "E2M1" else ("decode", types[0])
-    if name == "OMMA":
-        return "mma", f"OMMA.SF{sparse} {types[1]}.{types[2]} {types[3]}{'.4X' if '4X' in modifiers else ''}"
-    if name == "QMMA":
-        scaled = "SF" in modifiers
-        return "mma", f"QMMA{'.SF' if scaled else ''}{sparse} {types[1]}.{types[2]}{' E8' if scaled else ''}"
-    if name == "UTCOMMA":
-        return "mma", "UTCOMMA.4X" if "4X" in modifiers else "UTCOMMA"
-    return None
-
-
-def assert_scan_agrees(toolchain: Toolchain, cubin: Path) -> set[tuple[str, str]]:
-    """Every function, both ways; gives what occurred."""
-    data = cubin.read_bytes()
-    functions = reader.parse(data, cubin.name).functions
-    disassembled = listing(toolchain, cubin)
-    assert {function.name for function in functions} == set(disassembled)
-    occurred = set()
-    for function in functions:
-        lines = disassembled[function.name]
-        expected = [(16 * i, kind) for i, line in enumerate(lines) if (kind := told(line.split()[0]))]
-        found = [(at, (cls.name, kind)) for at, cls, kind in sass_bits.find(data[function.begin : function.end])]
-        assert found == expected, function.name
-        occurred |= {kind for _, kind in expected}
-    return occurred
+        encodes = "stochastic" if "RS" in modifiers else "nearest"
+        return encodes if types[0] == "E2M1" else "decodings"
+    return "matrix" if name in ("OMMA", "UTCOMMA") or (name == "QMMA" and "E2M1" in types) else ""
 
 
 @pytest.mark.parametrize("arch", FORMS)
 def test_finds_what_the_disassembler_finds_and_nothing_else(toolchain: Toolchain, arch: str, tmp_path: Path) -> None:
     kernels = [KERNEL.format(number=i, body=body) for i, body in enumerate(FORMS[arch])]
     cubin = assemble(toolchain, HEAD.format(arch=arch) + "".join(kernels), arch, tmp_path / f"{arch}.cubin")
-    occurred = assert_scan_agrees(toolchain, cubin)
-    assert {("encode", "F32"), ("encode", "F16"), ("decode", "F16")} <= occurred
-    if arch == "sm_100a":
-        assert {("mma", "UTCOMMA"), ("mma", "UTCOMMA.4X")} <= occurred
-    else:
-        assert {("mma", "OMMA.SF E2M1.E2M1 UE4M3.4X"), ("mma", "OMMA.SF E2M1.E2M1 E8")} <= occurred
-        assert len([kind for name, kind in occurred if kind.startswith("QMMA")]) >= 2 * len(PAIRS)
+    data = cubin.read_bytes()
+    functions = reader.parse(data, cubin.name).functions
+    disassembled = listing(toolchain, cubin)
+    assert {function.name for function in functions} == set(disassembled)
+    occurred = Counter[str]()
+    for function, found in zip(functions, sass_bits.by_function(data, functions), strict=True):
+        expected = Counter(told(line.split()[0]) for line in disassembled[function.name])
+        assert {name: getattr(found.code, name) for name in FP4_CLASSES} == {n: expected[n] for n in FP4_CLASSES}
+        occurred += expected
+    assert occurred["nearest"] > 10
+    assert occurred["decodings"] > 3
+    assert bool(occurred["stochastic"]) == (arch == "sm_100a")
+    assert occurred["matrix"] >= (2 if arch == "sm_100a" else 3 + 2 * OF_E2M1)
 
 
 IDLE = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
 import sys
 import tarfile
 import venv
@@ -115,22 +114,3 @@ def test_what_was_not_looked_at_has_no_check_mark_and_says_how_to(tmp_path: Path
     (finding,) = section.findings
     assert finding.level is Level.NONE
     assert "fp4patch doctor .venv" in finding.remedy
-
-
-def test_an_object_file_whose_code_a_library_beside_it_has_counts_once(toolchain: Toolchain, tmp_path: Path) -> None:
-    place = tmp_path / "121a/cached_ops/x"
-    place.mkdir(parents=True)
-    for name in ("a", "b"):
-        compile_cuda(
-            toolchain, CONVERTS.replace("void ", f"void {name}_"), place / f"{name}.cuda.o", "-c", *targets("121a")
-        )
-    objects = sorted(place.glob("*.o"))
-    subprocess.run(["g++", "-shared", "-o", place / "x.so", *objects], check=True)
-    found = scan.examine(tmp_path, gpus=[GB10])
-    assert [(file.name, file.fatbins) for file in found.files] == [("121a/cached_ops/x/x.so", 2)]
-    assert "2 conversions to E2M1" in found.answers[0].because
-    compile_cuda(toolchain, CONVERTS, place / "b.cuda.o", "-c", *targets("120f"))  # newer than the library
-    found = scan.examine(tmp_path, gpus=[GB10])
-    assert [file.name for file in found.files] == ["121a/cached_ops/x/b.cuda.o", "121a/cached_ops/x/x.so"]
-    (place / "x.so").unlink()
-    assert len(scan.examine(tmp_path, gpus=[GB10]).files) == 2
