@@ -146,6 +146,8 @@ class VerifyReport(Report):
     """The tree's own build, evaluated."""
     coverage: Coverage = field(default_factory=Coverage)
     """The lines that the patches change, and those of them that no check judged."""
+    diffs: Mapping[str, int] = field(default_factory=dict)
+    """Number of files that each unified diff changed: it has no check of its own."""
     cubins: Mapping[tuple[str, Arch, str], bytes] = field(default_factory=dict, metadata=HIDDEN)
     """Disassembled cubins by probe, architecture and side: ``pristine`` or ``patched``."""
 

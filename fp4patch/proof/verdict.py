@@ -104,14 +104,15 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         return Headline(verdict, title, "No probe is for this release, and nothing was checked.")
     if not any(report.results or report.builds for report in reports):
         detail = "No probe ran, so nothing is known about the machine code."
-        return Headline(verdict, "Not verified: nothing was checked", detail)
+        return Headline(verdict, f"Not verified: nothing was checked{_of_diffs(reports)}", detail)
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     numbers = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + counts(reports))
     if verdict.failed:
-        title = f"Not verified: {'; '.join(_failures(reports))}"
+        title = f"Not verified: {'; '.join(_failures(reports))}{_of_diffs(reports)}"
         return Headline(verdict, title, f"{variant} on {looked_at}: {numbers}.")
     beside = f"; it changes nothing in {idle}" if idle else ""
-    title = f"Verified: {variant} on {looked_at} satisfies its rules{_longer(results)}{beside}{_unjudged(reports)}"
+    title = f"Verified: {variant} on {looked_at} satisfies its rules{_longer(results)}{beside}"
+    title += _unjudged(reports) + _of_diffs(reports)
     return Headline(verdict, title, f"{numbers}, all passed.")
 
 
@@ -130,6 +131,12 @@ def _unjudged(reports: Sequence[VerifyReport]) -> str:
     if unread := [file for coverage in coverages for file in coverage.unread]:
         clauses.append(unread_files(unread))
     return "".join(f"; {clause}" for clause in clauses)
+
+
+def _of_diffs(reports: Sequence[VerifyReport]) -> str:
+    """Return a clause about each unified diff, of which nothing was judged; empty if there is none."""
+    numbers = ((name, files) for report in reports for name, files in report.diffs.items())
+    return "".join(f"; {name}: {counted(files, 'changed file')}, 0 checks" for name, files in numbers)
 
 
 def unread_files(files: Sequence[str]) -> str:

@@ -41,8 +41,9 @@ from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
-from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for
+from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches
 from fp4patch.tree.locked import OnWait, reading
+from fp4patch.tree.stamp import unstamped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +115,8 @@ def _applied_variant(trees: Sequence[Identified], on_wait: OnWait) -> str:
 def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     began = time.monotonic()
     request = run.request
-    pristine, written, applied, authors = _pristine(tree, run)
+    folded = _folded(tree, run)
+    pristine, written = folded.pristine, folded.written
     probes = run.catalog.probes_of(run.variant, tree.target.name)
     every = [probe for probe, _ in probes]
     aside = {
@@ -153,26 +155,26 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     results, executed = _executed(compiled, judged(compiled, rules, run.records, run.toolchain.info.nvcc), every, run)
     _must_be_unchanged(tree, written, run)
     seen = {result.arch for result in results if result.after} if request.archs is None else set[Arch]()
-    depends = dependencies(tree.root, tree.target, pristine.overlay, written, every, seen)
+    depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen)
     lines = coverage(
-        pristine.overlay,
+        folded.with_diffs,
         written,
         compiled.lines,
         _judged(compiled.lines, results, executed),
-        _evaluated_lines(patches, evaluated, authors),
+        _evaluated_lines(patches, evaluated, folded.authors),
     )
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,
         version=str(tree.version or ""),
         tree=str(tree.root),
-        patches=applied,
+        patches=folded.applied,
         arch=run.archs,
         toolchain=run.toolchain.info,
         results=results,
         problems=(
             # Where the variant changes nothing, that no probe ran is no mistake.
-            *((*problems, *_unexecuted(executed, request)) if applied or results else ()),
+            *((*problems, *_unexecuted(executed, request)) if folded.applied or results else ()),
             *depends,
             *(_unjudged_lines(lines) if request.strict else ()),
         ),
@@ -183,6 +185,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         builds=evaluated.results,
         executed=executed,
         coverage=lines,
+        diffs=folded.diffs,
         cubins=compiled.cubins,
     )
 
@@ -244,17 +247,29 @@ def _unexecuted(executed: Executed | None, request: VerifyRequest) -> tuple[Prob
     return (Problem("a probe whose machine code can be executed", found, help_),)
 
 
-def _pristine(
-    tree: Identified, run: _Run
-) -> tuple[SourceView, Mapping[str, bytes | None], tuple[str, ...], Mapping[str, Collection[str]]]:
-    """Return the tree with its pristine bytes, what the variant makes of these, the patches that changed something, and
-    those of each file.
+@dataclass(frozen=True)
+class _Folded:
+    """The tree with its pristine bytes, and what the variant and the diffs that the tree keeps make of these."""
 
-    Refused if the tree is not in the variant's state.
-    """
+    pristine: SourceView
+    written: Mapping[str, bytes | None]
+    with_diffs: Mapping[str, bytes | None]
+    """The pristine bytes with the diffs alone, which need no check."""
+    applied: tuple[str, ...]
+    """Patches that changed something, with their versions."""
+    authors: Mapping[str, Collection[str]]
+    """Patches of the variant that changed each file."""
+    diffs: Mapping[str, int]
+    """Number of files that each diff changed."""
+
+
+def _folded(tree: Identified, run: _Run) -> _Folded:
+    """Return what the variant makes of the tree. Refused: the tree is not in that state."""
     variant = run.variant
     with reading([tree], run.on_wait) as (locked,):
-        folds = fold_tree(locked, plan_for(locked, variant, run.catalog))
+        catalog, outside = run.catalog.including(locked.outside), locked.outside
+        wanted = plan_for(locked, catalog.variant(variant.name), catalog)
+        folds = fold_tree(locked, wanted)
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
         for path, done in folds.files.items():
@@ -265,13 +280,22 @@ def _pristine(
                     help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
                 )
         overlay = {path: locked.pristine(path) for path in folds.files}
-    changed = (_applied(patch, folds) for patch in run.catalog.patches_of(variant, tree.target.name))
+        of_diffs = fold_tree(locked, plan_patches(locked, "", outside, {})).files if outside else {}
+    changed = (_applied(patch, folds) for patch in wanted.patches)
     written = {path: done.desired for path, done in folds.files.items()}
     authors: dict[str, set[str]] = {}
     for path, by, outcome in folds.outcomes():
         if isinstance(outcome, Rewritten):
             authors.setdefault(path, set()).add(by)
-    return SourceView(tree.root, overlay), written, tuple(name for name in changed if name), authors
+    diffs = {patch.id: sum(patch.id in by for by in authors.values()) for patch in outside}
+    return _Folded(
+        pristine=SourceView(tree.root, overlay),
+        written=written,
+        with_diffs=overlay | {p: unstamped(done.desired) for p, done in of_diffs.items() if done.desired is not None},
+        applied=tuple(name for name in changed if name),
+        authors={path: by - diffs.keys() for path, by in authors.items()},
+        diffs={name: files for name, files in diffs.items() if files},
+    )
 
 
 def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:

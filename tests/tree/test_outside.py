@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import Said, snapshot
+from command import Said, snapshot, verify
 from outside import LINK, diff_of, outside
 from small_trees import CONVERSION, small_tree
 
@@ -220,3 +220,29 @@ def test_a_receipt_names_only_files_of_a_diff_that_is_kept_whole(fp4patch: Comma
             assert "help:" in refusal(fp4patch(command, tree))
         assert snapshot(tree) == before
     assert blob.is_file()
+
+
+# --- verify ----------------------------------------------------------------------------------------------------------
+
+
+def test_verify_states_what_a_diff_changes_and_judges_the_variant(
+    tree: Path, tmp_path: Path, toolchain: object, fp4patch: Command
+) -> None:
+    del toolchain  # only where there is one
+    changes = {
+        HEADER: (tree / HEADER)
+        .read_text()
+        .replace("T x, y, z, w;", "#ifdef X\n  T x;\n#else\n  T x;\n#endif\n  T y, z, w;"),
+        LISTS: (tree / LISTS).read_text() + "set(A ${B})\n",
+        CONVERSION: (tree / CONVERSION).read_text().replace("#include", "#include <cstdint>\n#include", 1),
+    }
+    patch = outside(tmp_path / "pr-1", "mlx", diff_of(tree, changes))
+    assert fp4patch("apply", "--variant", "native", "--with", patch, tree).status == 0
+    shutil.rmtree(patch)
+    status, document = verify(tree, "native", "--strict")
+    assert (status, document["verdict"]) == (0, "pass")
+    assert document["diffs"] == {"mlx/pr-1": 3}
+    assert document["patches"] == ["mlx/pr-1 1", "mlx/family-guard 1"]
+    assert document["coverage"]["files"] == 1
+    said = fp4patch("verify", "--no-execute", tree)
+    assert "mlx/pr-1: 3 changed files, 0 checks" in " ".join(said.out.split())
