@@ -26,13 +26,17 @@ nvcc defines `__CUDA_ARCH_FEAT_SM121_ALL` for `sm_121a` alone, `__CUDA_ARCH_SPEC
 def page() -> str:
     """Return the page."""
     text = _HEAD
-    for one in messages():
-        link = f" ([thread]({one.link}))" if one.link else ""
-        cause = one.cause[0].upper() + one.cause[1:]
-        remedy = one.remedy[0].upper() + one.remedy[1:]
-        body = textwrap.fill(f"{cause}. {remedy}.{link}", 120, break_long_words=False, break_on_hyphens=False)
-        text += f"\n## {one.title}\n\n{body}\n"
+    for message in messages():
+        link = f" ([thread]({message.link}))" if message.link else ""
+        sentences = f"{_sentence(message.cause)} {_sentence(message.remedy)}{link}"
+        body = textwrap.fill(sentences, 120, break_long_words=False, break_on_hyphens=False)
+        text += f"\n## {message.title}\n\n{body}\n"
     return text + _TAIL
+
+
+def _sentence(text: str) -> str:
+    name, _, _ = text.partition(" ")
+    return f"{text if name == 'vLLM' else text[0].upper() + text[1:]}."
 
 
 def main(_arguments: list[str]) -> None:
