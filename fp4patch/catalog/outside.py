@@ -28,6 +28,12 @@ class OutsidePatch(Patch):
     diff: bytes
 
     @property
+    def contents(self) -> dict[str, bytes]:
+        """The files of its directory, by name."""
+        (name, *_) = {edit.file for edit in self.edits if isinstance(edit, Diff)}
+        return {"patch.toml": (Path(self.directory) / "patch.toml").read_bytes(), name: self.diff}
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The files that the diff changes."""
         return tuple(edit.path for edit in self.edits if isinstance(edit, FileDiff))

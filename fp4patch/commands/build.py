@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from fp4patch.commands.options import FOLDER, json_option, variant_option
+from fp4patch.commands.options import FOLDER, WITH, json_option, variant_option
 from fp4patch.console import emit, show
 from fp4patch.images.image import Built, DryRun, Stage
 
@@ -24,6 +24,7 @@ class _Build(click.Command):
 
 @click.command(cls=_Build)
 @variant_option(required=False)
+@WITH
 @click.option("--arch", "archs", metavar="ARCH", multiple=True, help="12.1a (GB10) or 12.0a (RTX PRO). Repeatable.")
 @click.option(
     "--target",
@@ -49,6 +50,7 @@ class _Build(click.Command):
 @json_option("fp4patch.images.image:Built", "fp4patch.images.image:DryRun")
 def build(
     variant: str | None,
+    outside: tuple[Path, ...],
     archs: tuple[str, ...],
     target: str | None,
     vllm: str | None,
@@ -68,7 +70,7 @@ def build(
     from fp4patch.commands import build_run as run  # noqa: PLC0415 - the other commands' help is quick
 
     trees = {name: named for name, named in (("vllm", vllm), ("cutlass", cutlass)) if named}
-    request = run.plan(variant, archs, target, trees=trees, output=output, buildx=buildx)
+    request = run.plan(variant, archs, target, trees=trees, output=output, outside=outside, buildx=buildx)
     if dry_run:
         planned = run.dry_run(request, context)
         emit(planned) if as_json else click.echo(_script(planned), nl=False)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.outside import read as read_outside
 from fp4patch.catalog.variant import Pins, TorchPin
 from fp4patch.core.errors import ImageError, UsageError
 from fp4patch.images import architectures, command, context, engine, provenance, sources
@@ -35,13 +36,16 @@ def plan(
     *,
     trees: Mapping[str, str] | None = None,
     output: Path | None = None,
+    outside: Sequence[Path] = (),
     buildx: Sequence[str] = (),
 ) -> BuildRequest:
     """Fill in everything from the variant's pins, and check it as far as no engine is needed for it.
 
-    ``trees`` are the sources that the user names, by the target's name; ``buildx`` are words for buildx.
+    ``trees`` are the sources that the user names, by the target's name; ``outside`` are directories of patches;
+    ``buildx`` are words for buildx.
     """
-    catalog = load()
+    diffs = tuple(read_outside(folder, load().targets) for folder in outside)
+    catalog = load().including(diffs)
     chosen = catalog.variant(variant or RECOMMENDED)
     if chosen.image is None:
         raise UsageError(f"variant {chosen.name} pins nothing to build an image from", help="it has no table [image]")
@@ -51,6 +55,8 @@ def plan(
     if variant is None:
         asked = replace(asked, notes=(f"without --variant the build takes {RECOMMENDED}, {WHY}", *asked.notes))
     stage = Stage(target) if target else Stage.WHEEL if output else Stage.RUNTIME
+    if strays := [patch.id for patch in diffs if patch.target not in pins.trees]:
+        raise UsageError(f"{strays[0]} is for none of the trees of the image", help=f"they are {', '.join(pins.trees)}")
     own = {name: sources.source(catalog.target(name), named[name], whole=stage.compiles) for name in pins.trees}
     options = command.buildx_options(buildx, output)
     request = BuildRequest(
@@ -58,6 +64,7 @@ def plan(
         patches=tuple(f"{p.id} {p.version}" for name in sorted(own) for p in catalog.patches_of(chosen, name)),
         archs=asked,
         trees=own,
+        outside=diffs,
         torch=_torch(pins, own[PRODUCT], options.arguments.get("TORCH_VERSION")),
         cuda=pins.cuda,
         base_image=options.arguments.get("BASE_IMAGE", pins.base),

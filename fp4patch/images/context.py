@@ -8,6 +8,7 @@ import hashlib
 import importlib.metadata
 import io
 import json
+import shutil
 import tomllib
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import ImageError
 from fp4patch.images.image import BuildRequest
 
+WITH = "with"
+"""Directory of the context that holds the patches outside of the catalog."""
 LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
 
 
@@ -41,13 +44,17 @@ def files(request: BuildRequest, machines: Sequence[str]) -> dict[str, bytes]:
         "constraints.txt": f"torch=={request.torch.version}\n".encode(),
         "torch.txt": torch_requirement(request.torch, machines).encode(),
         "pins.json": (json.dumps(pins(request), indent=2) + "\n").encode(),
+        f"{WITH}/README": b"Patches that are applied ahead of the variant's own, each a directory.\n",
+        **{f"{WITH}/{patch.name}/{file}": data for patch in request.outside for file, data in patch.contents.items()},
     }
 
 
 def write(folder: Path, content: Mapping[str, bytes]) -> None:
     """Write the files into an existing directory; raise ImageError if it cannot be written."""
     try:
+        shutil.rmtree(folder / WITH, ignore_errors=True)  # of an earlier context
         for name, data in content.items():
+            (folder / name).parent.mkdir(exist_ok=True, parents=True)
             (folder / name).write_bytes(data)
     except OSError as error:
         raise ImageError(f"cannot write {folder}: {error.strerror}", help="free space, or set TMPDIR") from error
@@ -63,6 +70,7 @@ def pins(request: BuildRequest) -> dict[str, Any]:
         "judged": [str(arch) for arch in request.archs.judged],
         "gpus": [str(gpu) for gpu in request.archs.gpus],
         "trees": {name: dict(source.pin) for name, source in request.trees.items()},
+        "diffs": {p.id: {"link": p.link, "sha256": hashlib.sha256(p.diff).hexdigest()} for p in request.outside},
         "torch": {"version": request.torch.version, "wheels": request.torch.wheels},
         "cuda": request.cuda,
         "base": request.base_image,

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
@@ -104,6 +105,8 @@ class BuildRequest:
     archs: Architectures
     trees: Mapping[str, Source]
     """Source of each tree, by its target's name."""
+    outside: tuple[OutsidePatch, ...] = ()
+    """Patches of directories outside of the catalog."""
     torch: TorchPin
     cuda: str
     base_image: str

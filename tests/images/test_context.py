@@ -11,11 +11,13 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from outside import LINK, diff_of, outside
 
 import fp4patch
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.catalog.variant import Pins
 from fp4patch.commands.build_run import plan
+from fp4patch.core.errors import UsageError
 from fp4patch.images import context
 
 ROOT = Path(fp4patch.__file__).parents[1]
@@ -32,7 +34,15 @@ def test_equal_inputs_give_equal_bytes() -> None:
 def test_the_context_holds_what_the_stages_read_and_nothing_of_this_machine() -> None:
     files = the_files()
     wheel = f"fp4patch-{fp4patch.__version__}-py3-none-any.whl"
-    assert set(files) == {"Dockerfile", "fp4_objects.py", wheel, "constraints.txt", "torch.txt", "pins.json"}
+    assert set(files) == {
+        "Dockerfile",
+        "fp4_objects.py",
+        wheel,
+        "constraints.txt",
+        "torch.txt",
+        "pins.json",
+        "with/README",
+    }
     assert files["constraints.txt"] == b"torch==2.14.0\n"
     pins = json.loads(files["pins.json"])
     assert (pins["variant"], pins["arch"], pins["judged"], pins["gpus"]) == (
@@ -113,3 +123,21 @@ def test_the_wheel_asks_for_what_the_checkout_asks_for() -> None:
     assert required is not None
     assert [text for text in required if "extra ==" not in text] == project["dependencies"]
     assert metadata.get_all("Provides-Extra") == list(project["optional-dependencies"])
+
+
+def test_a_pull_request_travels_in_the_context_with_its_address_and_an_earlier_one_does_not(tmp_path: Path) -> None:
+    tree = tmp_path / "vllm"
+    tree.mkdir()
+    (tree / "setup.py").write_text("one\n")
+    folder = outside(tmp_path / "pr-1", "vllm", diff_of(tree, {"setup.py": "two\n"}))
+    request = plan("next3", ["12.1a"], outside=[folder])
+    assert request.patches[-len(load().patches_of(load().variant("next3"), "vllm")) - 1] == "vllm/pr-1 1"
+    files = context.files(request, ["aarch64"])
+    assert json.loads(files["pins.json"])["diffs"]["vllm/pr-1"]["link"] == LINK
+    context.write(tmp_path, files)
+    assert (tmp_path / "with/pr-1/patch.toml").read_bytes() == (folder / "patch.toml").read_bytes()
+    assert (tmp_path / "with/pr-1/pr.diff").read_bytes() == (folder / "pr.diff").read_bytes()
+    context.write(tmp_path, the_files())
+    assert [path.name for path in (tmp_path / "with").iterdir()] == ["README"]
+    with pytest.raises(UsageError, match="none of the trees"):
+        plan("next3", ["12.1a"], outside=[outside(tmp_path / "pr-2", "mlx", request.outside[0].diff.decode())])

@@ -130,6 +130,27 @@ def test_setuptools_scm_is_given_a_version_only_where_it_finds_none(
     assert sourced(settings, "SETUPTOOLS_SCM_PRETEND_VERSION", **given) == pretended
 
 
+@pytest.mark.parametrize(
+    ("release", "stated", "labelled"),
+    [
+        ("0.33.0", "", "0.33.0+fp4patch.next3"),
+        ("", "0.33.1.dev1+gabc", "0.33.1.dev1+gabc.fp4patch.next3"),
+        ("", "0.33.0", "0.33.0+fp4patch.next3"),
+    ],
+)
+def test_the_version_of_patched_sources_has_a_label(
+    settings: Path, tmp_path: Path, release: str, stated: str, labelled: str
+) -> None:
+    (tmp_path / "receipts").mkdir()
+    (tmp_path / "receipts/cutlass.json").touch()
+    (tmp_path / "PKG-INFO").touch()
+    (tmp_path / "setuptools_scm.py").write_text(f"print({stated!r})\n")
+    text = settings.read_text().replace("/src/vllm", str(tmp_path))
+    settings.write_text(text.replace("/opt/fp4patch/proof/receipts", str(tmp_path / "receipts")))
+    given = {"VLLM_VERSION": release, "VARIANT": "next3"}
+    assert sourced(settings, "SETUPTOOLS_SCM_PRETEND_VERSION", **given) == labelled
+
+
 # --- the scripts that depend on the base image -----------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 from dockerfile_parts import DOCKERFILE
 from few_probes import copy_data, few_probes, leave
+from outside import diff_of, outside
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import data_root
@@ -75,6 +76,7 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
         contexts: Mapping[str, Path | str] = MappingProxyType({}),
         torch: str = TORCH,
         dockerfile: str = "",
+        outside: Path | None = None,
         **arguments: str,
     ) -> Built:
         context = tmp_path / "context"
@@ -84,6 +86,9 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
         (context / name).write_bytes(content)
         shutil.copy2(data / "dockerfiles" / "fp4_objects.py", context)
         pins = json.dumps({"judged": ARCH.split(",")})
+        (context / "with").mkdir()
+        if outside:
+            shutil.copytree(outside, context / "with" / outside.name)
         for file, text in {"constraints.txt": TORCH, "torch.txt": torch, "pins.json": pins}.items():
             (context / file).write_text(f"{text}\n")
         arguments = {"BASE_IMAGE": debian, "RUNTIME_IMAGE": debian, "FP4_ARCH": ARCH, "VLLM_VERSION": VLLM} | arguments
@@ -134,10 +139,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("variant", CUTLASS if ALL else ["next3"])
 def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
-    build: Build, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], variant: str
+    build: Build,
+    data: Path,
+    tmp_path: Path,
+    vllm: Callable[[str], Path],
+    capsys: pytest.CaptureFixture[str],
+    variant: str,
 ) -> None:
-    out = tmp_path / "proof"
-    built = build(data, "proof-export", out, VARIANT=variant, CUTLASS_VERSION=CUTLASS[variant])
+    out, tree = tmp_path / "proof", vllm(VLLM)
+    pull_request = outside(
+        tmp_path / "pr-1", "vllm", diff_of(tree, {"setup.py": (tree / "setup.py").read_text() + "#\n"})
+    )
+    built = build(data, "proof-export", out, outside=pull_request, VARIANT=variant, CUTLASS_VERSION=CUTLASS[variant])
     assert built.status == 0, built.log
     verified = json.loads((out / "verify.json").read_text())
     reports = verified.get("trees", verified.get("reports", [verified]))
@@ -148,6 +161,7 @@ def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
         receipt = json.loads((out / "receipts" / f"{target}.json").read_text())
         assert (receipt["variant"], receipt["version"]) == (variant, version)
         assert receipt["files"]
+        assert ("setup.py" in receipt["files"]) is (target == "vllm")
     components = {
         c["name"]: c["version"] for c in json.loads((out / "sbom.toolkit.cdx.json").read_text())["components"]
     }
@@ -241,7 +255,8 @@ RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt \
 #!/bin/bash
 set -euo pipefail
 python3 -m venv /opt/vllm/venv
-python -m pip install -q setuptools cmake
+python -m pip install -q setuptools cmake wheel
+echo '"the receipt"' >/opt/fp4patch/proof/receipts/vllm.json
 packages=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 mkdir -p "$packages/torch" "$packages/nvidia/cu13/lib" /src
 echo '__version__ = "2.14.0"' >"$packages/torch/__init__.py"
@@ -265,8 +280,8 @@ add_library(_C SHARED {" ".join(f"{name}.cu" for name in NAMES)})
 requires = ["setuptools"]
 build-backend = "setuptools.build_meta"
 """,
-    "setup.py": f"""
-import glob, shutil, subprocess
+    "setup.py": """
+import glob, os, shutil, subprocess
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
@@ -277,8 +292,9 @@ class Build(build_py):
         shutil.copy(folder + "/lib_C.so", "vllm/_C.abi3.so")
         super().run()
 
-data = {{"vllm": ["*.so"]}}
-setup(name="vllm", version="{VLLM}", packages=["vllm"], package_data=data, cmdclass={{"build_py": Build}})
+data = {"vllm": ["*.so"]}
+version = os.environ["SETUPTOOLS_SCM_PRETEND_VERSION"]  # as setuptools-scm does
+setup(name="vllm", version=version, packages=["vllm"], package_data=data, cmdclass={"build_py": Build})
 """,
 }
 
@@ -342,7 +358,12 @@ def test_a_build_goes_on_from_what_was_compiled_before_it_failed_and_on_another_
     assert built.status == 0, built.log[-6000:]
     assert compiled(built.log) == (4, 4)
     assert json.loads((tmp_path / "out" / "proof" / "binaries.json").read_text())["verdict"] == "green"
-    assert [path.name for path in (tmp_path / "out").glob("*.whl")] == [f"vllm-{VLLM}-py3-none-any.whl"]
+    (made,) = (tmp_path / "out").glob("*.whl")
+    assert made.name == f"vllm-{VLLM}+fp4patch.next3-py3-none-any.whl"
+    with zipfile.ZipFile(made) as packed:
+        info = f"vllm-{VLLM}+fp4patch.next3.dist-info"
+        assert packed.read(f"{info}/fp4patch/vllm.json") == b'"the receipt"\n'
+        assert f"{info}/fp4patch/vllm.json,sha256=" in packed.read(f"{info}/RECORD").decode()
 
 
 def compiled(log: str) -> tuple[int, int]:
