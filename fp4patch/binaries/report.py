@@ -288,6 +288,8 @@ class BinaryReport(Report):
     compilers: tuple[RunTimeCompiler, ...] = ()
     sources: int = 0
     """Number of CUDA sources beside the compiled code."""
+    variant: str = ""
+    """Variant of fp4patch that it was built with, by its local version: ``next3`` of ``0.33.0+fp4patch.next3``."""
 
     @property
     def levels(self) -> tuple[Level, ...]:

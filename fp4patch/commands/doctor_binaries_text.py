@@ -43,6 +43,7 @@ def table(report: BinaryReport, *, details: bool = False) -> RenderableType:
         parts += [Text(), Text(_summary(report), style="dim")]
     more = "" if details or not report.files else "; --details lists them"
     said = f"{_bytes(report.size)}, {counted(report.searched, 'file')} read, {len(report.files)} with device code{more}"
+    said += f"; built from a tree with the variant {report.variant} of fp4patch" if report.variant else ""
     parts += [Text.assemble((printable(report.source), "bold"), (f"  {said}", "dim")), Text()]
     return Group(*parts)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from packaging.version import Version
 
@@ -14,7 +15,11 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.wording import listed
+from fp4patch.doctor.known_defects import refused_by_pytorch
 from fp4patch.doctor.result import Question
+
+_PYTORCH = re.compile(r"[\"']torch\s*==\s*(\d[\d.]*)[\"']")
 
 
 class Builds:
@@ -38,10 +43,31 @@ class Builds:
             self._failed = failed
             return
         nothing = dict.fromkeys(GPUS, Reach.NOTHING)
+        stops = (row.lacks or self._refused(row) for row in rows)
         rows = tuple(
-            replace(row, stops=row.lacks, reaches=nothing) if row.lacks and not row.stops else row for row in rows
+            replace(row, stops=why, kernels=() if not row.lacks else row.kernels, error="", reaches=nothing)
+            if why and not row.stops
+            else row
+            for row, why in zip(rows, stops, strict=True)
         )
         self._known |= zip(missing, rows, strict=True)
+
+    def _refused(self, row: BuildRow) -> str:
+        """Return why PyTorch ends the build: its release that the tree asks for does not take the list."""
+        build = self.tree.target.build
+        if build is None or build.kind != "cmake" or not row.asked:
+            return ""
+        refused = refused_by_pytorch(Arch.parse_list(row.asked, ptx=True), self._pytorch, cmake=True)
+        return f"PyTorch {self._pytorch}, which it builds with, does not take {listed(refused)}" if refused else ""
+
+    @cached_property
+    def _pytorch(self) -> Version | None:
+        """The release of PyTorch that the tree builds with, if it names one."""
+        try:
+            pinned = _PYTORCH.search((self.tree.root / "pyproject.toml").read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            return None
+        return Version(pinned[1]) if pinned else None
 
     def rows(self, question: Question, cuda: Version | None) -> tuple[tuple[BuildRow, ...], list[Finding]]:
         """Return the results of the tree's build for the requested arch list, or for the usual ones, and notes."""

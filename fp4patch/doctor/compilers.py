@@ -4,6 +4,7 @@ Looked at: PATH, CUDA_HOME and CUDA_PATH, /usr/local/cuda*, NVIDIA's wheels. Tri
 is in :mod:`fp4patch.doctor.packages`.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -108,7 +109,16 @@ def examine(host: Host, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
             Finding(Level.GREEN, "host compiler", info.host_compiler + limit),
             Finding(Level.GREEN, "disassembler", f"nvdisasm {info.nvdisasm}"),
         ]
-    return (*(_finding(kit, gpus, used=kit.root == used) for kit in found), *verdict)
+    return (*(_finding(kit, gpus, used=kit.root == used) for kit in found), *_wrappers(host), *verdict)
+
+
+def _wrappers(host: Host) -> Iterator[Finding]:
+    """Yield a finding for each script in the place of nvcc that does not lead to a toolkit: a build would take it."""
+    for folder in host.path.split(os.pathsep):
+        try:
+            list(roots_on_path(folder))
+        except ToolchainError as error:
+            yield Finding(Level.YELLOW, "nvcc", error.message, error.help)
 
 
 def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:

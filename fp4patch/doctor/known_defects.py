@@ -1,7 +1,11 @@
-"""Defects of released packages that doctor finds by their versions: records/known.toml."""
+"""Defects of released packages by their versions, and lists that a PyTorch refuses: records/known.toml."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from packaging.version import Version
 
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import read_table
@@ -29,13 +33,41 @@ class KnownDefect:
 
 
 @dataclass(frozen=True)
+class PytorchRelease:
+    """What PyTorch takes in TORCH_CUDA_ARCH_LIST from a release on."""
+
+    since: str
+    extensions: tuple[Arch, ...]
+    cmake: str
+
+
+@dataclass(frozen=True)
 class _Table:
     known: tuple[KnownDefect, ...]
+    pytorch: tuple[PytorchRelease, ...]
+
+
+@cache
+def _read(root: Path) -> _Table:
+    return read_table(root / RECORD, _Table)
 
 
 def known_defects() -> tuple[KnownDefect, ...]:
     """Return every known defect."""
-    return read_table(load().root / RECORD, _Table).known
+    return _read(load().root).known
+
+
+def refused_by_pytorch(archs: Iterable[Arch], release: Version | None, *, cmake: bool) -> list[str]:
+    """Return the elements of a TORCH_CUDA_ARCH_LIST with which a build ends, in PyTorch's notation.
+
+    ``release``: that of PyTorch; the newest if it is not known. ``cmake``: a CMake project reads it, else a setup.py.
+    """
+    rows = _read(load().root).pytorch
+    row = rows[-1]
+    if release is not None:
+        row = next((row for row in reversed(rows) if Version(row.since) <= Version(release.base_version)), rows[0])
+    taken = (lambda arch: arch.suffix in row.cmake) if cmake else row.extensions.__contains__
+    return [arch.torch for arch in archs if arch.major >= 9 and not taken(arch)]
 
 
 def examine(host: Host, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:

@@ -18,9 +18,11 @@ from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import GB10, PTX, Arch, Reach, elements, reach
 from fp4patch.core.cuda import FAMILIES_SINCE
 from fp4patch.core.errors import BinaryError, ToolchainError
+from fp4patch.core.release import is_version
 from fp4patch.core.wording import joined, listed
 from fp4patch.doctor.compilers import toolkits
 from fp4patch.doctor.host import Host, said
+from fp4patch.doctor.known_defects import refused_by_pytorch
 from fp4patch.proof.toolchain import release, version_of
 from fp4patch.tree.installed import bypasses
 
@@ -29,8 +31,6 @@ FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
 TRITON_PTXAS = "https://github.com/triton-lang/triton/issues/8539"
 
 TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
-_FAMILIES_IN_TORCH = Version("2.9")
-"""The first PyTorch whose CMake knows the f targets."""
 IMPORT = "import json, torch; print(json.dumps((torch._C._cuda_getArchFlags() or '').split()))"
 IMPORT_SECONDS = 90
 
@@ -154,6 +154,17 @@ def _newer_ptxas(host: Host) -> Path | None:
     return None
 
 
+def variant_of(version: str) -> str:
+    """Return the variant that the local version of a build from a patched tree names; empty if it names none."""
+    found = re.search(r"\+(?:[\w.]*\.)?fp4patch\.([a-z0-9]+)", version)
+    return found[1] if found else ""
+
+
+def _stated(version: str) -> str:
+    variant = variant_of(version)
+    return version + (f", built from a tree with the variant {variant} of fp4patch" if variant else "")
+
+
 def examine_targets(host: Host) -> tuple[Finding, ...]:
     """Return each target that is an installed package, and compiled code that it would run instead of its sources."""
     findings = []
@@ -161,7 +172,7 @@ def examine_targets(host: Host) -> tuple[Finding, ...]:
         installed = host.distribution(target.distribution) if target.distribution else None
         if installed:
             root = Path(str(installed.locate_file(""))) / target.name
-            findings.append(Finding(Level.GREEN, target.title, installed.version))
+            findings.append(Finding(Level.GREEN, target.title, _stated(installed.version)))
             findings += bypass_findings(root, target, Version(installed.version), host.environ, host.home)
     return tuple(findings)
 
@@ -192,8 +203,8 @@ def examine_others(host: Host, gpus: Sequence[Arch], cache: Path | None) -> tupl
         folder = host.package(package.code) if package.code else None
         if installed is None:
             continue
-        if folder is None or not gpus:
-            findings.append(Finding(Level.GREEN, subject, installed.version))
+        if folder is None or not gpus or variant_of(installed.version):
+            findings.append(Finding(Level.GREEN, subject, _stated(installed.version)))
         if folder and gpus:
             findings += _code(f"{subject} {installed.version}", folder, gpus, cache)
         elif folder:
@@ -273,11 +284,11 @@ def examine_lists(host: Host) -> tuple[Finding, ...]:
                 archs.append(Arch.parse(part.removesuffix(PTX)))
             except ValueError:
                 strange.append(part)
-        newer = [arch.torch for arch in archs if arch.suffix == "f"] if name == TORCH_LIST else []
         installed = host.distribution("torch")
-        if newer and installed and Version(installed.version) < _FAMILIES_IN_TORCH:
-            why = f"{value}: PyTorch {installed.version} does not know {', '.join(newer)}"
-            archs_instead = ";".join(arch.torch.replace("f", "a") for arch in archs)
+        release_ = Version(installed.version) if installed and is_version(installed.version) else None
+        if name == TORCH_LIST and (refused := refused_by_pytorch(archs, release_, cmake=True)):
+            why = f"{value}: PyTorch {release_ or ''} does not know {', '.join(refused)}"
+            archs_instead = ";".join(dict.fromkeys(arch.torch.replace("f", "a") for arch in archs))
             findings.append(remedies.finding(Level.RED, name, why, "list_for_torch", setting=name, list=archs_instead))
             continue
         bare = [arch for arch in archs if arch.major == 12 and not arch.suffix]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -18,7 +18,8 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor import recipes, settings
-from fp4patch.doctor.builds import names
+from fp4patch.doctor.builds import names, quoted
+from fp4patch.doctor.known_defects import refused_by_pytorch
 from fp4patch.doctor.result import ProjectReport, Question
 from fp4patch.doctor.settings import Setting
 from fp4patch.doctor.statements import (
@@ -38,6 +39,8 @@ _LARGEST = 1 << 22
 _MOST = 60_000
 """Files of a project that are looked at."""
 _SHOWN = 3
+_DETECTED = "PyTorch's detection"
+_TORCH_LISTS = ("TORCH_CUDA_ARCH_LIST", "--arch-list", _DETECTED)
 
 
 @dataclass
@@ -48,6 +51,8 @@ class Project:
     sources: dict[str, SourceFile] = field(default_factory=dict)
     """Sources with FP4 statements."""
     builds: dict[str, str] = field(default_factory=dict)
+    macros: dict[str, str] = field(default_factory=dict)
+    """What the build files define for compilations."""
     read: int = 0
     by_name: dict[str, list[str]] = field(default_factory=dict)
     """Paths of all sources, by the name of the file."""
@@ -80,6 +85,13 @@ class Project:
                 if source_file.statements:
                     project.sources[name] = source_file
         return project
+
+    @property
+    def is_extension(self) -> bool:
+        """True if PyTorch's own build of extensions compiles it, which a setup.py calls."""
+        names = {name.rpartition("/")[2] for name in self.builds}
+        uses = any("cpp_extension" in text for name, text in self.builds.items() if name.endswith(".py"))
+        return uses and "CMakeLists.txt" not in names
 
     def source(self, name: str) -> SourceFile | None:
         """Return a source that is included."""
@@ -123,8 +135,13 @@ def examine(path: Path, question: Question, cuda: Version | None, *, without: Se
     project = Project.at(path, without=without)
     release = Version(question.cuda) if question.cuda else cuda or Version(FOR_GB10)
     found = [settings.of_option(question.asked)] if question.asked else []
-    for name, text in project.builds.items() if not question.asked else ():
-        found += settings.read(name, text, release)
+    for name, text in project.builds.items():
+        own, macros = settings.read(name, text, release)
+        found += () if question.asked else own
+        project.macros |= macros
+    if not found and project.is_extension:  # PyTorch takes the machine's GPU, without a suffix, and adds PTX
+        plain = Arch(12, 0)
+        found = [Setting("", _DETECTED, "where TORCH_CUDA_ARCH_LIST is not set", (plain,), (plain,))]
     read, removals = recipes.examine(path)
     findings = [*removals, *recipes.findings_of(project.builds, found)]
     listed_gpus = [gpu for gpu in question.gpus if question.named or not question.asked or names(question.asked, gpu)]
@@ -161,11 +178,14 @@ def _answer(
         verdict = f"no architecture is set in the {counted(project.read, 'file')} read"
         return Answer(gpu, Level.NONE, verdict, (had,) if had else (), _how(project, gpu))
     by_outcome: dict[tuple[Level, str], tuple[Setting, Answer]] = {}
-    for setting in found:
+    for setting in _of_concern(project, found):
         one = _of_setting(gpu, project, setting.on(gpu), question, cuda)
         by_outcome.setdefault((one.level, one.verdict), (setting, one))
     order = (Level.GREEN, Level.YELLOW, Level.RED, Level.NONE)
     (setting, best), *others = sorted(by_outcome.values(), key=lambda pair: order.index(pair[1].level))
+    if best.level is Level.RED and project.is_extension and setting.name in _TORCH_LISTS:
+        every = ";".join(replace(one, suffix="a").torch for one in question.gpus)
+        return replace(best, todo=remedies.of("list_for_gpus", setting=_TORCH_LISTS[0], list=quoted(every)))
     if best.level in (Level.RED, Level.NONE):
         return best if best.todo else replace(best, todo=_how(project, gpu))
     if not others:
@@ -173,6 +193,15 @@ def _answer(
     beside = [f"with {_place(other)}: {answer.verdict}" for other, answer in others[:_SHOWN]]
     todo = best.todo or f"build with {_place(setting)}"
     return replace(best, level=Level.YELLOW, evidence=(*best.evidence, *beside), todo=todo, reservations=len(beside))
+
+
+def _of_concern(project: Project, found: Sequence[Setting]) -> list[Setting]:
+    """Return the settings of sources with FP4 statements: of those that name sources, and else of all."""
+    names = {Path(name).name for name in project.sources}
+    own = [setting for setting in found if names.intersection(setting.sources)]
+    if own and names <= {name for setting in own for name in setting.sources}:
+        return own
+    return [setting for setting in found if not setting.sources or setting in own] or list(found)
 
 
 def _how(project: Project, gpu: Arch) -> str:
@@ -198,9 +227,8 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
     """Return the answer of one setting. ``cuda``: that of the toolkit, where neither user nor base image names one."""
     place = _place(setting)
     stated = question.cuda or setting.cuda
-    if stated and (stops := refused(Version(stated), (*setting.code, *setting.ptx))):
-        told = "" if question.cuda else ", which the base image has"
-        return Answer(gpu, Level.RED, "nothing is compiled", (f"{place}: {stops}{told}",), remedies.of("cuda_too_old"))
+    if stopped := _stopped(gpu, project, setting, question):
+        return stopped
     chosen = nearest(gpu, setting.code, setting.ptx)
     if chosen is None and setting.unknown:
         return Answer(gpu, Level.NONE, "the architectures are not followed", (f"{place}: {setting.unknown}",))
@@ -208,14 +236,45 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
         return answer_of(gpu, Level.RED, "nothing loads", (f"{place} makes no code that {gpu} loads",), question)
     release = stated or str(cuda or FOR_GB10)
     place += f": {gpu} gets {chosen}"
-    if not project.sources:
-        return Answer(gpu, Level.NONE, f"no FP4 statement is in the {counted(project.read, 'file')} read", (place,))
+    sources = {name: one for name, one in project.sources.items() if _compiled(name, setting)}
+    if not sources:
+        where = "its sources" if project.sources else f"the {counted(project.read, 'file')} read"
+        return Answer(gpu, Level.NONE, f"no FP4 statement is in {where}", (place,))
+    by_driver = not any(arch.runs_on(gpu) for arch in setting.code)
     also = dict.fromkeys(arch for arch in (*setting.code, *setting.ptx) if arch.major == gpu.major and arch != chosen)
     for arch in also:  # one target for which a statement does not compile ends the build
-        failing = _failing(_fates(project, arch, release))
+        failing = failing_of(_fates(project, sources, arch, release))
         if failing and failing[0].kind.supported(replace(gpu, suffix="a")):
-            return _does_not_compile(gpu, failing, arch, place, question)
-    return of_fates(gpu, _fates(project, chosen, release), chosen, place, question)
+            return does_not_compile(gpu, failing, arch, place, question)
+    answer = of_fates(gpu, _fates(project, sources, chosen, release), chosen, place, question)
+    return of_driver(answer) if by_driver else answer
+
+
+def _stopped(gpu: Arch, project: Project, setting: Setting, question: Question) -> Answer | None:
+    """Return the answer of a setting with which PyTorch or the compiler ends the build; None for any other."""
+    place = _place(setting)
+    wrong = refused_by_pytorch(setting.code, None, cmake=False) if setting.name in _TORCH_LISTS else []
+    if wrong and project.is_extension:
+        why = f"{place}: PyTorch's extensions (torch/utils/cpp_extension.py) do not take {listed(wrong)}"
+        return Answer(gpu, Level.RED, "the build ends", (why,))
+    stated = question.cuda or setting.cuda
+    if stated and (stops := refused(Version(stated), (*setting.code, *setting.ptx))):
+        told = "" if question.cuda else ", which the base image has"
+        return Answer(gpu, Level.RED, "nothing is compiled", (f"{place}: {stops}{told}",), remedies.of("cuda_too_old"))
+    return None
+
+
+def of_driver(answer: Answer) -> Answer:
+    """Return the answer of code that is PTX alone."""
+    if answer.level not in (Level.GREEN, Level.YELLOW):
+        return answer
+    evidence = (*answer.evidence, f"{answer.gpu} gets PTX alone, which its driver compiles when a kernel is first used")
+    return replace(answer, level=Level.YELLOW, evidence=evidence, reservations=answer.reservations + 1)
+
+
+def _compiled(name: str, setting: Setting) -> bool:
+    """Return whether a file can be part of what a setting compiles: a source that it names, or any header."""
+    return not setting.sources or not name.endswith(".cu") or Path(name).name in setting.sources
 
 
 def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[Statement]]:
@@ -229,18 +288,15 @@ def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[State
     return found
 
 
-def _fates(project: Project, target: Arch, cuda: str) -> Fates:
-    macros: dict[str, str] = {}
-    for text in project.builds.values():
-        macros |= settings.defined(text)
+def _fates(project: Project, sources: Mapping[str, SourceFile], target: Arch, cuda: str) -> Fates:
     found: Fates = {}
-    for source in project.sources.values():
-        left = Preprocessor(target, cuda, dict(macros), project.source, project.included).left(source)
+    for source in sources.values():
+        left = Preprocessor(target, cuda, dict(project.macros), project.source, project.included).left(source)
         found |= {(statement, target): fate for statement, fate in left.items()}
     return found
 
 
-def _failing(fates: Fates) -> list[Statement]:
+def failing_of(fates: Fates) -> list[Statement]:
     """Return the statements that are compiled for a target without the instruction."""
     return [
         statement
@@ -251,7 +307,8 @@ def _failing(fates: Fates) -> list[Statement]:
     ]
 
 
-def _does_not_compile(gpu: Arch, failing: Sequence[Statement], arch: Arch, place: str, question: Question) -> Answer:
+def does_not_compile(gpu: Arch, failing: Sequence[Statement], arch: Arch, place: str, question: Question) -> Answer:
+    """Return the answer of statements that are compiled for a target without the instruction."""
     more = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
     why = f"{failing[0].place}{more} is compiled for {arch}, and {failing[0].kind} needs {needs(failing[0].kind, gpu)}"
     return answer_of(gpu, Level.RED, "it does not compile", (why, place), question)
@@ -271,8 +328,8 @@ def of_fates(  # noqa: PLR0911 - one return an answer
     able = {
         key: fate for key, fate in fates.items() if key[0].kind.supported(own) or key[0].kind is StatementKind.INTRINSIC
     }
-    if failing := _failing(able):
-        return _does_not_compile(gpu, failing, chosen, place, question)
+    if failing := failing_of(able):
+        return does_not_compile(gpu, failing, chosen, place, question)
 
     def having(*lefts: Left) -> list[Statement]:
         return list(dict.fromkeys(statement for (statement, _), (left, _) in able.items() if left in lefts))

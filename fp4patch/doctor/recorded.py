@@ -22,8 +22,6 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import GPUS, Arch, Reach
-from fp4patch.core.cuda import has
-from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.state import State
 from fp4patch.doctor.builds import not_evaluated, pairs_of
@@ -178,86 +176,3 @@ def _opened(
 ) -> list[Arch] | None:
     targets = opened[cuda, gate.gpu]
     return None if targets is None else [arch for arch in archs if str(arch) in targets]
-
-
-def state_of(facts: TreeFacts, cudas: Sequence[str], lists: Sequence[str]) -> dict[str, Any]:
-    """Return the state of a tree for the record, with its rows in full."""
-    return {
-        "variant": facts.variant,  # empty also after a variant that has nothing to do
-        "state": facts.state.value,
-        "open": _open(facts),
-        "opened": {gate.gpu: [_targets(facts, gate, cuda) for cuda in cudas] for gate in facts.tree.target.gates},
-        "rows": [_made(facts, cuda, lists) for cuda in cudas] if facts.tree.target.build else [],
-    }
-
-
-def _open(facts: TreeFacts) -> list[str]:
-    """Return the patches that repair a known defect and are not applied."""
-    repairs = {f"{facts.tree.target.name}/{defect.patch}" for defect in facts.tree.target.defects if defect.patch}
-    return [patch.patch for patch in facts.patches if patch.state is State.PRISTINE and patch.patch in repairs]
-
-
-def _targets(facts: TreeFacts, gate: Gate, cuda: str) -> list[str] | None:
-    """Return the targets of a GPU for which the headers define the macro with a CUDA release that has them."""
-    gpu = Arch.parse(gate.gpu)
-    usable = [arch for suffix in ("a", "f") if has(Version(cuda), arch := replace(gpu, suffix=suffix))]
-    opened = facts.opened(gate, usable, cuda)
-    return None if opened is None else [str(arch) for arch in opened]
-
-
-def _made(facts: TreeFacts, cuda: str, lists: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what the build makes of each list, those in common use and others."""
-    build = facts.tree.target.build
-    made = {row.asked: row for row in facts.rows(Question(cuda=cuda), Version(cuda))[0]}
-    for asked in lists:
-        if build and asked not in made:
-            question = Question(asked=asked.replace(build.separator, ";"), cuda=cuda)
-            (made[asked],) = facts.rows(question, Version(cuda))[0]
-    return [_recorded(made[asked]) for asked in lists]
-
-
-def _recorded(row: BuildRow) -> dict[str, Any]:
-    """Return the facts of a row; keys without a value are left out."""
-    on = {
-        str(gpu): {"stops": made.stops.replace(row.cuda, CUDA)} if made.stops else {"modules": made.modules}
-        for gpu, made in row.on.items()
-    }
-    facts = {"on": on, "stops": row.stops.replace(row.cuda, CUDA), "error": row.error}
-    given = {key: value for key, value in facts.items() if value}
-    return {"kernels": row.kernels, "reaches": [row.reaches[gpu].value for gpu in GPUS if gpu in row.reaches]} | given
-
-
-def text_of(
-    cudas: Sequence[str],
-    lists: Mapping[str, Sequence[str]],
-    releases: Sequence[Mapping[str, Any]],
-) -> str:
-    """Return the record: one line for each row, state and release. The releases have their states in full."""
-    rows: dict[str, int] = {}
-    states: dict[str, int] = {}
-    lines = []
-    for release in releases:
-        numbers = {}
-        for variant, state in release["states"].items():
-            numbered = [[rows.setdefault(json.dumps(row), len(rows)) for row in made] for made in state["rows"]]
-            text = json.dumps(state | {"rows": numbered})
-            numbers[variant] = states.setdefault(text, len(states))
-        lines.append(json.dumps({**release, "states": numbers}))
-    head = f'{{"schema": {SCHEMA}, "cudas": {json.dumps(cudas)}, "lists": {json.dumps(lists)},\n'
-    parts = {"rows": rows, "states": states, "releases": lines}
-    joined = {name: ",\n".join(part) for name, part in parts.items()}
-    return head + ",\n".join(f'"{name}": [\n{text}\n]' for name, text in joined.items()) + "}\n"
-
-
-def full(root: Path) -> list[dict[str, Any]]:
-    """Return the releases of the record with their states in full, as ``text_of`` takes them."""
-    if not (root / RECORD).is_file():
-        return []
-    record = record_of(root, RECORD)
-    states = [
-        state | {"rows": [[record["rows"][at] for at in made] for made in state["rows"]]} for state in record["states"]
-    ]
-    return [
-        release | {"states": {variant: states[at] for variant, at in release["states"].items()}}
-        for release in record["releases"]
-    ]

@@ -52,6 +52,8 @@ class Question:
     """CUDA release. Empty: the release of the installed toolkit."""
     required: tuple[Requirement, ...] = ()
     """Requirements of the user. If there are any, they alone decide."""
+    unlike_pytorch: str = ""
+    """Element of the requested arch list that is not in PyTorch's notation: ``121a``; empty if there is none."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all, is_at
 from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GB10, GPUS, PTX, Arch, elements, requested
-from fp4patch.core.cuda import has, known_gpus
+from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import NothingCompiledError, Refused, SourceError, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.store import cache_dir
@@ -38,6 +38,7 @@ from fp4patch.doctor import (
 from fp4patch.doctor.builds import best_of, names, quoted
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.packages import settings as list_settings
+from fp4patch.doctor.packages import variant_of
 from fp4patch.doctor.recommend import toolkit
 from fp4patch.doctor.result import (
     NATIVE,
@@ -54,8 +55,10 @@ from fp4patch.images import inspection
 from fp4patch.tree.locked import OnWait
 from fp4patch.tree.status import status
 
-_UNKNOWN = Version("14")
-"""The first CUDA release of which nothing is known."""
+_CUDA = {11: 8, 12: 9, 13: 5}
+"""The newest minor release of each major release of CUDA that is known."""
+_PYTORCHS = re.compile(r"\d+\.\d")
+"""The beginning of an architecture as PyTorch writes it: ``12.1a``, and not ``121a``."""
 _DEEPEST = 3
 """Directories below a named one in which known source trees are looked for."""
 
@@ -70,6 +73,7 @@ def question(gpus: str | None, arch_list: str | None, cuda: str | None, require:
         _list(arch_list) if arch_list is not None else "",
         _cuda(cuda) if cuda is not None else "",
         required,
+        next((part for part in elements(arch_list or "") if not _PYTORCHS.match(part)), ""),
     )
 
 
@@ -112,12 +116,12 @@ def _list(text: str) -> str:
 
 def _cuda(text: str) -> str:
     """Return ``13.0`` of ``13.0``, ``13.0.2`` or ``13``; UsageError for anything else."""
-    if not re.fullmatch(r"\d+(\.\d+)*", text, re.ASCII):
-        raise UsageError(f"{text!r} is not a CUDA release", help="for example --cuda 13.0")
-    release = ".".join([*text.split("."), "0"][:2])
-    if not any(has(Version(release), gpu) for gpu in known_gpus()) or Version(release) >= _UNKNOWN:
-        raise UsageError(f"CUDA {release} is no known release", help="for example --cuda 13.0")
-    return release
+    major, _, minor = text.partition(".")
+    minor = minor.partition(".")[0] or "0"
+    if not (re.fullmatch(r"\d+(\.\d+)*", text, re.ASCII) and int(minor) <= _CUDA.get(int(major), -1)):
+        known = listed([f"{number}.0 to {number}.{newest}" for number, newest in _CUDA.items()])
+        raise UsageError(f"{text!r} is no known CUDA release", help=f"known are {known}")
+    return f"{int(major)}.{int(minor)}"
 
 
 def examine_machine(question: Question, python: str = "") -> MachineReport:
@@ -299,7 +303,8 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
         with wheels.published(name, machine_name) as (file, content, size):
             found = scan.examine_wheel(file, content, size, gpus=own, progress=on_step, driver_cuda=driver_cuda)
             concerned = replace(question, required=tuple(one for one in question.required if one.gpu in own))
-            yield replace(found, requirements=requirements.judge(found, concerned, driver_cuda))
+            rows = requirements.judge(found, concerned, driver_cuda)
+            yield replace(found, requirements=rows, variant=variant_of(file))
 
 
 def _combined(found: DoctorReport) -> DoctorReport:
@@ -362,7 +367,9 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
         )
     else:
         found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver_cuda)
-    return replace(found, requirements=requirements.judge(found, question, driver_cuda))
+    installed = [info.name for info in path.parent.glob(f"{path.name}-*.dist-info")] if path and path.is_dir() else []
+    variant = next(filter(None, map(variant_of, [name, *installed])), "")
+    return replace(found, requirements=requirements.judge(found, question, driver_cuda), variant=variant)
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

@@ -337,6 +337,7 @@ def _unreachable(text: str) -> list[tuple[int, int]]:
 
 
 def _computes_nothing(text: str) -> bool:
+    text = re.sub(r'\basm\b[^;"]*\(\s*"\s*(?:trap|exit|brkpt)\s*;?\s*"[^;]*\)', "__trap()", text)
     bare = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
     parts = [(part.strip(), end) for part, end in re.findall(r"([^;{}]*)([;{}]|\Z)", bare)]
     return all(_NOTHING_OF_USE.fullmatch(part) or (end == "{" and _HEAD.fullmatch(part)) for part, end in parts)

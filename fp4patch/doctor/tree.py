@@ -17,13 +17,13 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Advice, Defect, Target
 from fp4patch.catalog.variant import Variant
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import PTX, Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor import projects
-from fp4patch.doctor.builds import Builds
+from fp4patch.doctor.builds import Builds, quoted
 from fp4patch.doctor.outlook import Opened, instead, opened_by_headers, outlooks, targets_of
 from fp4patch.doctor.packages import bypass_findings
 from fp4patch.doctor.projects import places
@@ -136,10 +136,15 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
     variant = load().variants.get(facts.variant)
     lines = outlooks(tree, variant, question, rows, facts.opened, cuda, todo) or facts.project(question)
     lines = tuple(_guarded(line, facts, variant, question, rows, cuda) for line in lines)
-    if question.asked and any(line.level is Level.RED for line in lines):
+    build = tree.target.build
+    if build and (part := question.unlike_pytorch):
+        why = f"{build.setting} with {part}: PyTorch and this build write {Arch.parse(part.removesuffix(PTX)).torch}"
+        todo = remedies.of("list_for_gpus", setting=build.setting, list=quoted(question.asked))
+        lines = tuple(Answer(line.gpu, Level.RED, "the build ends", (why,), todo) for line in lines)
+    elif question.asked and any(line.level is Level.RED for line in lines):
         others, _ = facts.rows(replace(question, asked=""), cuda)
         lines = tuple(instead(tree, line, question, others) for line in lines)
-    setting = tree.target.build.setting if tree.target.build else ""
+    setting = build.setting if build else ""
     known = _defects(by_content(tree, facts.content), facts.patches, question, advice)
     defects = tuple(finding for _, finding in known)
     lines = tuple(_with_defect(line, known) for line in lines) or tuple(

@@ -153,11 +153,22 @@ def named_roots(environ: Mapping[str, str], explicit: Path | None = None) -> lis
 
 
 def roots_on_path(path: str) -> Iterator[Path]:
-    """Yield the toolkit of each nvcc and ptxas in the directories of PATH."""
+    """Yield the toolkit of each nvcc and ptxas in the directories of PATH.
+
+    A script in the place of nvcc that leads to none is left out. ToolchainError where there is nothing else.
+    """
+    unknown: list[ToolchainError] = []
+    number = 0
     for folder in filter(None, path.split(os.pathsep)):
         for tool in ("nvcc", "ptxas"):
             if os.access(program := Path(folder) / tool, os.X_OK):
-                yield _root_of(program)
+                try:
+                    yield _root_of(program)
+                    number += 1
+                except ToolchainError as error:
+                    unknown.append(error)
+    if unknown and not number:
+        raise unknown[0]
 
 
 def _compiler(environ: Mapping[str, str], wheels: Sequence[Path], explicit: Path | None, usual: Path) -> Path | None:

@@ -47,6 +47,15 @@ def test_a_script_on_path_leads_to_the_toolkit_that_it_calls(tmp_path: Path) -> 
     assert (found.root, found.places) == (kit, ("PATH",))
 
 
+def test_a_script_that_leads_nowhere_hides_nothing_behind_it(tmp_path: Path) -> None:
+    kit = toolkit(tmp_path / "opt/cuda", "13.0.88")
+    program(tmp_path / "bin/nvcc", "exec ccache-of-another-machine nvcc")
+    here = machine(tmp_path)
+    here = machine(tmp_path, PATH=os.pathsep.join([str(tmp_path / "bin"), str(kit / "bin"), here.environ["PATH"]]))
+    assert [found.root for found in compilers.toolkits(here)] == [kit]
+    assert about(compilers.examine(here), "nvcc").level is Level.YELLOW
+
+
 def test_a_toolkit_of_mixed_parts_is_red(tmp_path: Path) -> None:
     toolkit(tmp_path / "root/usr/local/cuda", "13.0.88", cicc="13.5.37")
     finding = about(compilers.examine(machine(tmp_path)), "CUDA 13.0")

@@ -239,6 +239,24 @@ def test_a_software_variant_is_named_where_the_build_compiles_it(
 
 @needs_cmake
 @pytest.mark.parametrize(
+    ("version", "asked", "says"),
+    [
+        ("0.14.1", "121a", "write 12.1a"),
+        ("0.11.0", "12.1f", "PyTorch 2.8.0, which it builds with, does not"),
+    ],
+)
+def test_a_list_that_the_trees_pytorch_does_not_take_is_no_and_is_not_recommended(
+    doctor: Doctor, pristine_tree: Trees, version: str, asked: str, says: str
+) -> None:
+    _, document = doctor(pristine_tree("vllm", version), "--cuda", "13.0", "--arch-list", asked, "--for", "gb10")
+    line = gpu(document, "sm_121")
+    assert line["level"] == "red"
+    assert says in " ".join(line["evidence"])
+    assert not re.search(r"12\.[01]f", line["todo"])
+
+
+@needs_cmake
+@pytest.mark.parametrize(
     ("cuda", "asked", "name", "level"),
     [
         ("12.8", "12.1a", "sm_121", "red"),

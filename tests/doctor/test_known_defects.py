@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from host_on_disk import distribution, machine, torch
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from fp4patch.binaries.findings import Level
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.doctor import packages
-from fp4patch.doctor.known_defects import examine, known_defects
+from fp4patch.doctor.known_defects import examine, known_defects, refused_by_pytorch
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,8 @@ from fp4patch.doctor.known_defects import examine, known_defects
         ("nvidia-cutlass-dsl", "4.5.1", GB10, ""),
         ("vllm", "0.33.0", Arch(12, 0), "43730"),
         ("vllm", "0.33.0", GB10, ""),
+        ("nvidia-cudnn-cu13", "9.23.0.39", GB10, "4165"),
+        ("nvidia-cudnn-cu12", "9.23.1.3", GB10, ""),
     ],
 )
 def test_a_defect_is_found_by_version_and_gpu(tmp_path: Path, name: str, version: str, gpu: Arch, link: str) -> None:
@@ -41,6 +44,18 @@ def test_a_compiler_has_it_beside_the_package_that_it_concerns(tmp_path: Path) -
     (finding,) = examine(machine(tmp_path), [GB10], "13.0.88")
     assert "32 instructions" in finding.found
     assert examine(machine(tmp_path), [GB10], "13.2.86") == examine(machine(tmp_path), [GB10], "") == ()
+
+
+def test_each_pytorch_takes_what_its_own_files_take() -> None:
+    """By torch/utils/cpp_extension.py and select_compute_arch.cmake of the published wheels."""
+    asked = Arch.parse_list("12.0a 12.0f 12.1a")
+    of_extensions = {"2.6.0": ["12.0a", "12.0f", "12.1a"], "2.7.1": ["12.0f", "12.1a"]}
+    of_extensions |= {"2.8.0": ["12.0f"], "2.14.1+cu130": ["12.0f"]}
+    for release, refused in of_extensions.items():
+        assert refused_by_pytorch(asked, Version(release), cmake=False) == refused
+    for release, refused in {"2.8.0": ["12.0f"], "2.9.0": [], "2.14.1": []}.items():
+        assert refused_by_pytorch(asked, Version(release), cmake=True) == refused
+    assert refused_by_pytorch(asked, None, cmake=False) == ["12.0f"]
 
 
 def test_each_defect_has_its_range_and_its_thread() -> None:

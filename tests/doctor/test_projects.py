@@ -62,7 +62,8 @@ def answers(project: dict[str, Any]) -> dict[str, str]:
         ("setup.py", f"for a in ['90a', '120f']:\n    flags += [f'{GENCODE.format('{a}')}']\n", "yes", "yes"),
         ("setup.py", "os.environ['TORCH_CUDA_ARCH_LIST'] = '12.1a'\n", "no", "yes"),
         ("setup.py", "flags = ['arch=compute_120a,code=sm_120a']\n", "yes", "no"),
-        ("Dockerfile", "ARG A=12.0f\nFROM base\nENV TORCH_CUDA_ARCH_LIST=${A}\n", "yes", "yes"),
+        ("Dockerfile", "ARG A=12.0f\nFROM base\nARG A\nENV TORCH_CUDA_ARCH_LIST=${A}\n", "yes", "yes"),
+        ("Dockerfile", "ARG A=12.0f\nFROM base\nENV TORCH_CUDA_ARCH_LIST=${A}\n", "not-judged", "not-judged"),
     ],
 )
 def test_what_a_build_file_sets_decides(

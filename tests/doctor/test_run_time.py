@@ -83,7 +83,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
 ) -> None:
     venv.create(tmp_path / "env", symlinks=True)
     site = next((tmp_path / "env/lib").glob("python3*/site-packages"))
-    distribution(site, "vllm", "0.33.0")
+    distribution(site, "vllm", "0.33.0+fp4patch.next3")
     (site / "vllm").mkdir()
     compile_cuda(toolchain, CONVERTS, site / "vllm/_C.so", "-c", *targets("120f"))
     monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
@@ -95,12 +95,16 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     assert site in Host.here("env").site_packages
     assert Host.here("python3").site_packages
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
-    findings = packages.examine_others(Host.here(), [GB10], None)
-    assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.YELLOW)]
-    assert "sm_121: it converts in hardware" in findings[0].found
+    built, code = packages.examine_others(Host.here(), [GB10], None)
+    assert "the variant next3 of fp4patch" in built.found
+    assert (code.subject, code.level) == ("vLLM 0.33.0+fp4patch.next3", Level.YELLOW)
+    assert "sm_121: it converts in hardware" in code.found
     cli.run(["doctor", "--json", str(tmp_path / "env"), "--for", "sm_121"])
     document = json.loads(capsys.readouterr().out)
-    assert "vLLM 0.33.0" in {one["subject"] for part in document["machine"]["sections"] for one in part["findings"]}
+    subjects = {one["subject"] for part in document["machine"]["sections"] for one in part["findings"]}
+    assert "vLLM 0.33.0+fp4patch.next3" in subjects
+    cli.run(["doctor", "--for", "sm_121", str(site / "vllm")])
+    assert "the variant next3 of fp4patch" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/cat"])
