@@ -129,10 +129,7 @@ def _version(tree: TreeReport) -> str:
         return tree.claims
     if content.releases:
         return f"{' or '.join(content.releases)} (by content; it states none)"
-    nearest = (
-        f"; nearest to {content.nearest}, {content.differs} of {content.of} files differ" if content.nearest else ""
-    )
-    return f"{tree.claims or 'of no stated version'} (not a surveyed release by content{nearest})"
+    return f"{tree.claims or 'of no stated version'} (not a surveyed release by content)"
 
 
 def _patches(tree: TreeReport) -> Table:

@@ -58,18 +58,14 @@ def _of_serving(host: Host, have: int) -> tuple[Finding, ...]:
 def _of_build(host: Host, have: int) -> tuple[Finding, ...]:
     wanted = host.environ.get("MAX_JOBS", "")
     jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
-    fit = max(1, have // (JOB_MEMORY * GIB))
-    free = _meminfo(host, "MemAvailable")
-    what = f"{have / GIB:.0f} GiB, {counted(processors(), 'core')}"
+    free = _meminfo(host, "MemAvailable") or have
+    what = f"{have / GIB:.0f} GiB, of which {free / GIB:.0f} GiB are available, {counted(processors(), 'core')}"
     if have < JOB_MEMORY * GIB:
         about = f"{what}: too little for one job of a vLLM build ({JOB_MEMORY} GiB)"
         return (remedies.finding(Level.YELLOW, "memory", about, "little_memory"),)
+    fit = max(1, min(have, free) // (JOB_MEMORY * GIB))
     if jobs > fit:
         set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {counted(jobs, 'job')}"
         about = f"{what}: {set_by}, and each may take {JOB_MEMORY} GiB"
         return (remedies.finding(Level.YELLOW, "memory", about, "many_jobs", jobs=fit),)
-    if free is not None and free < jobs * JOB_MEMORY * GIB:
-        about = f"{what}: only {free / GIB:.0f} GiB are available now, and each job may take {JOB_MEMORY} GiB"
-        fit = max(1, free // (JOB_MEMORY * GIB))
-        return (remedies.finding(Level.YELLOW, "memory", about, "memory_in_use", jobs=fit),)
     return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {counted(jobs, 'job')} at a time"),)

@@ -15,19 +15,18 @@ from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import known
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Build, Target
-from fp4patch.core.arch import GB10, PTX, Arch, Reach, elements, reach
+from fp4patch.core.arch import GB10, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE
 from fp4patch.core.errors import BinaryError, ToolchainError
 from fp4patch.core.release import is_version
 from fp4patch.core.wording import joined, listed
+from fp4patch.doctor import settings
 from fp4patch.doctor.compilers import toolkits
 from fp4patch.doctor.host import Host, said
 from fp4patch.doctor.known_defects import refused_by_pytorch
 from fp4patch.proof.toolchain import release, version_of
 from fp4patch.tree.installed import bypasses
 
-FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
-"""PyTorch on GB10: "Minimum and Maximum cuda capability supported by this version of PyTorch is (8.0) - (12.0)"."""
 TRITON_PTXAS = "https://github.com/triton-lang/triton/issues/8539"
 
 TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
@@ -80,7 +79,6 @@ def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple
     else:
         what += f", for {', '.join(found.archs)}"
         findings = [_torch_archs(found, what, gpus)]
-        findings += _false_alarm(found)
     if findings[0].level is Level.RED:
         pass  # the same remedy, or another PyTorch, decides about the compiler too
     elif GB10 in gpus and Version(found.cuda) < FAMILIES_SINCE:
@@ -101,17 +99,6 @@ def _torch_archs(found: Torch, what: str, gpus: Sequence[Arch]) -> Finding:
         why = f"{what}: none of its code loads on {listed(out)}"
         return remedies.finding(Level.RED, "PyTorch", why, "torch_for_gb10")
     return Finding(Level.GREEN, "PyTorch", what)
-
-
-def _false_alarm(found: Torch) -> list[Finding]:
-    """PyTorch compiled for sm_120 runs on GB10, and some releases warn all the same."""
-    if "sm_120" not in found.archs or "sm_121" in found.archs:
-        return []
-    text = (
-        'on GB10 it may print a warning about "cuda capability 12.1 … maximum (12.0)", which is a false alarm:'
-        " sm_120 code runs on GB10"
-    )
-    return [Finding(Level.GREEN, "PyTorch's 12.1 warning", text, link=FALSE_ALARM)]
 
 
 def examine_triton(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
@@ -259,7 +246,7 @@ def _cudart(file: Path) -> list[bytes]:
         return []
 
 
-def settings() -> dict[str, Build | None]:
+def list_settings() -> dict[str, Build | None]:
     """Return the environment variables that name architectures, with the build of the target that reads each."""
     builds = [target.build for target in load().targets.values() if target.build]
     return {TORCH_LIST: None} | {build.setting: build for build in builds}
@@ -268,22 +255,18 @@ def settings() -> dict[str, Build | None]:
 def examine_lists(host: Host) -> tuple[Finding, ...]:
     """Architecture lists in the environment: one for SM12x without a suffix compiles no FP4 instruction."""
     findings = []
-    for name, build in settings().items():
+    for name, build in list_settings().items():
         given = host.environ.get(name)
         value = (given or "").strip()
         if build and build.form and given is not None and not re.fullmatch(build.form, given):
             why = f"{given!r}: {build.otherwise}"
-            cause = "list_form" if "" in build.lists else "list_not_archs"
+            cause = "list_form" if build.kind == "jit" else "list_not_archs"
             findings.append(remedies.finding(Level.RED, name, why, cause, setting=name))
             continue
         if not value:
             continue
-        archs, strange = [], []
-        for part in elements(value):
-            try:
-                archs.append(Arch.parse(part.removesuffix(PTX)))
-            except ValueError:
-                strange.append(part)
+        setting = settings.of_option(value)
+        archs, strange = setting.code, setting.unknown
         installed = host.distribution("torch")
         release_ = Version(installed.version) if installed and is_version(installed.version) else None
         if name == TORCH_LIST and (refused := refused_by_pytorch(archs, release_, cmake=True)):
@@ -293,10 +276,11 @@ def examine_lists(host: Host) -> tuple[Finding, ...]:
             continue
         bare = [arch for arch in archs if arch.major == 12 and not arch.suffix]
         if strange:
-            why = f"{value}: {', '.join(strange)} is not an architecture"
+            why = f"{value}: {strange} is not an architecture"
             findings.append(remedies.finding(Level.YELLOW, name, why, "list_not_archs", setting=name))
         elif bare:
-            fixed = "a" if len({arch.minor for arch in archs if arch.major == 12}) == 1 else "f"
+            family = refused_by_pytorch([Arch(12, 0, "f")], release_, cmake=True)
+            fixed = "a" if family or len({arch.minor for arch in archs if arch.major == 12}) == 1 else "f"
             why = f"{value}: {', '.join(a.torch for a in bare)} has no suffix a or f, and therefore no FP4 instructions"
             written = ", ".join(arch.torch + fixed for arch in bare)
             findings.append(remedies.finding(Level.YELLOW, name, why, "list_without_suffix", archs=written))

@@ -62,12 +62,6 @@ class Content(Document):
 
     releases: tuple[str, ...]
     """Releases that have exactly these files: several if they share them, none if no surveyed release matches."""
-    nearest: str = ""
-    """Nearest release, if none matches."""
-    differs: int = 0
-    """Number of files that differ from the nearest release."""
-    of: int = 0
-    """Number of files compared."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,7 @@ from fp4patch.doctor import (
 )
 from fp4patch.doctor.builds import best_of, names, quoted
 from fp4patch.doctor.host import Host
-from fp4patch.doctor.packages import settings as list_settings
-from fp4patch.doctor.packages import variant_of
+from fp4patch.doctor.packages import list_settings, variant_of
 from fp4patch.doctor.recommend import toolkit
 from fp4patch.doctor.result import (
     NATIVE,

@@ -75,6 +75,11 @@ _NOTHING_OF_USE = re.compile(
 """A statement that computes nothing: a constant, a message, a trap."""
 _HEAD = re.compile(r"(?!.*\b(?:if|for|while|switch|else)\b)[^()=]+\(.*\)\s*(?:const|noexcept)?", re.DOTALL)
 """The head of a function, in the place of another with its body."""
+_EARLY = re.compile(
+    r"\bif\s*(?:constexpr\s*)?\(((?:[^()]|\([^()]*\))*?__CUDA_ARCH__(?:[^()]|\([^()]*\))*)\)\s*"
+    r"(?:\{\s*(return\b[^;{}]*;)\s*\}|(return\b[^;{}]*;))"
+)
+"""An ``if`` of the language on the target, with nothing but a return."""
 _RETURNS = re.compile(r"[;{}]\s*return\b[^;{}]*;$")
 _BLOCKS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'|[{};]")
 _DEEPEST = 12
@@ -202,9 +207,14 @@ class Preprocessor:
         """Return what is left of each statement of a file, and the name that decides if that is not known."""
         self.regions = []
         self._file(file, 0)
-        live = self._live_text(file)
+        live = _EARLY.sub(self._without_condition, self._live_text(file))
         after_return = _unreachable(live)
         return {one: self._of(one, live, after_return) for one in file.statements}
+
+    def _without_condition(self, found: re.Match[str]) -> str:
+        """Return the ``return`` of an ``if`` on the target that holds; any other ``if`` as it is."""
+        text = f";{found[2] or found[3]}"
+        return text.ljust(len(found[0])) if self._condition("if", found[1])[0] else found[0]
 
     def _of(self, statement: Statement, live: str, after_return: Sequence[tuple[int, int]]) -> tuple[Left, str]:
         around = [region for region in self.regions if region.begin <= statement.offset < region.end]

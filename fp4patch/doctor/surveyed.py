@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from packaging.version import Version
-
 from fp4patch.doctor.result import Content
 
 RECORD = "records/releases.json"
@@ -39,14 +37,11 @@ def surveyed(root: Path) -> tuple[SurveyedRelease, ...]:
 
 
 def content(releases: tuple[SurveyedRelease, ...], hashes: Mapping[str, str]) -> Content:
-    """Return the release (of one target) of a tree, by the hashes of its files; missing files have none."""
-    compared = []
-    for release in releases:
-        differs = sum(hashes.get(path) != known for path, known in release.files.items())
-        compared.append((differs, len(release.files), release.version))
-    same = tuple(version for differs, _, version in compared if not differs)
-    if same or not compared:
-        return Content(same)
-    # Of releases that are equally near, the newest.
-    differs, of, nearest = min(compared, key=lambda c: (c[0], [-part for part in Version(c[2]).release]))
-    return Content((), nearest, differs, of) if differs < of else Content(())
+    """Return the releases (of one target) that have exactly a tree's files, by the hashes of these."""
+    return Content(
+        tuple(
+            release.version
+            for release in releases
+            if all(hashes.get(path) == known for path, known in release.files.items())
+        )
+    )

@@ -18,14 +18,6 @@ def test_reads_pytorch_from_its_files_and_asks_a_python_of_its_own_for_the_arch_
     assert found == packages.Torch("2.9.1+cu130", "13.0", ("sm_80", "sm_90", "sm_100", "sm_120", "compute_120"))
 
 
-def test_the_warning_of_12_1_is_named_as_a_false_alarm(tmp_path: Path) -> None:
-    torch(tmp_path / "site", "2.9.1+cu130", "13.0", "sm_90 sm_120")
-    main, alarm = packages.examine_torch(packages.torch(machine(tmp_path)), [GB10], "13.0.88")
-    assert (main.level, alarm.level) == (Level.GREEN, Level.GREEN)
-    assert "false alarm" in alarm.found
-    assert alarm.link.startswith("https://github.com/pytorch/")
-
-
 def test_a_pytorch_with_no_code_for_the_gpu_is_red(tmp_path: Path) -> None:
     torch(tmp_path / "site", "2.6.0+cu124", "12.4", "sm_80 sm_90")
     (finding,) = packages.examine_torch(packages.torch(machine(tmp_path)), [GB10], "")
