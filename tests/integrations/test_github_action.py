@@ -117,10 +117,16 @@ def use(temp: Path, tmp_path: Path, whole_tree: Callable[[str, str], Path]) -> U
     return run
 
 
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """One probe: the others would be compiled only to pass."""
+    return few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})
+
+
 def test_a_tree_is_patched_and_proven_with_the_toolkit_that_the_action_installs(
-    use: Use, temp: Path, tmp_path: Path
+    use: Use, data: Path, temp: Path, tmp_path: Path
 ) -> None:
-    ran = use()
+    ran = use({"FP4PATCH_DATA": str(data)})
     assert ran.status == 0, ran.log
     assert ran.steps == ("Apply", "Verify")
     assert (tmp_path / "workspace/cutlass/.fp4patch/receipt.json").is_file()
@@ -136,10 +142,8 @@ def test_a_tree_is_patched_and_proven_with_the_toolkit_that_the_action_installs(
 
 
 def test_a_patch_whose_machine_code_breaks_a_rule_fails_the_job_and_the_summary_says_which(
-    use: Use, tmp_path: Path
+    use: Use, data: Path, tmp_path: Path
 ) -> None:
-    # The rule that breaks is on this probe; all others would be compiled only to pass.
-    data = few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})
     template = data / "patches/cutlass/e2m1-converter/converter.cuh"
     right = "uint32_t const bits = detail::copy_bits<float, uint32_t>(s);"
     assert template.read_text().count(right) == 1

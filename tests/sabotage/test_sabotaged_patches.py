@@ -475,8 +475,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
     """A mutant of text that is not there any more would say nothing; this takes a second for all of them."""
-    for probes, target in dict.fromkeys((mutant.probes, mutant.tree[0]) for mutant in MUTANTS):
-        data = few_probes(tmp_path / target / probes, dict.fromkeys(probes.split(","), target), builds=True)
-        for mutant in MUTANTS:
-            if (mutant.probes, mutant.tree[0]) == (probes, target):
-                assert mutant.old in (data / mutant.file).read_text(encoding="utf-8"), mutant.what
+    probes = {probe: mutant.tree[0] for mutant in MUTANTS for probe in mutant.probes.split(",")}
+    data = few_probes(tmp_path, probes, builds=True)
+    for mutant in MUTANTS:
+        assert mutant.old in (data / mutant.file).read_text(encoding="utf-8"), mutant.what
