@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from verify_reports import DRIFT, text
 
 from fp4patch import console
-from fp4patch.catalog.manifest import load
-from fp4patch.commands import list as list_command
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_list_breaks_no_name_and_no_word(width: int) -> None:
-    found = list_command.lists(load())
-    lines = text(list_command.text(found), width).splitlines()
-    assert max(len(line) for line in lines) <= width
-    shown = set(" ".join(lines).split())
-    named = [(variant.name, variant.title) for variant in found.variants]
-    named += [(patch.name, patch.title) for patch in found.patches]
-    named += [(target.name, target.title) for target in found.targets]
-    for name, title in named:
-        assert {name, *title.split()} <= shown
-    assert {patch for variant in found.variants for patch in variant.patches} <= shown
 
 
 def test_a_problem_says_where_what_and_what_to_do() -> None:
@@ -33,11 +16,6 @@ def test_a_problem_says_where_what_and_what_to_do() -> None:
         "  expected 1 site, found 0; nearest: `SM121B_ENABLED`\n"
         "  help: see `fp4patch show e2m1-guard`\n"
     )
-
-
-def test_a_problem_without_a_patch_starts_with_its_place() -> None:
-    shown = text(console.problems([Problem("a table", "a list", file="variants/x.toml", line=3)]))
-    assert shown == "error: variants/x.toml:3\n  expected a table, found a list\n"
 
 
 def test_an_error_shows_all_its_problems_and_its_help() -> None:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -229,20 +229,6 @@ def test_the_instructions_are_those_of_the_record(shown: Any) -> None:
     assert "F2FP" in shown.locator("#detail").inner_text()
 
 
-@pytest.mark.parametrize("view", ["answer?project=flash_attention", "instructions"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_follows_the_colours_of_the_system(
-    running: Any, file: Path, view: str, scheme: Literal["light", "dark"]
-) -> None:
-    tab = running.new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
-    tab.goto(f"{file.as_uri()}#{view}")
-    tab.locator("h1").wait_for()
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
-    red, green, blue = tab.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
-    assert (red + green + blue > 384) == (scheme == "light")
-    tab.close()
-
-
 def test_every_control_has_a_name_and_the_keyboard_reaches_it(shown: Any) -> None:
     for view in ("answer", "instructions"):
         go(shown, view)
@@ -292,27 +278,6 @@ def test_what_an_address_names_in_vain_is_named(shown: Any) -> None:
     assert 'instruction "nothing"' in shown.inner_text("#unknown")
     go(shown, "answer", project="cutlass", release="4.8.0")
     assert shown.locator("#unknown").count() == 0
-
-
-def test_the_keyboard_and_the_title_follow_a_link(shown: Any) -> None:
-    go(shown, "instructions")
-    shown.locator("#outcomes tbody a").last.press("Enter")
-    shown.wait_for_function("document.activeElement.id === 'detail'")
-    assert shown.title().startswith("FP4 instructions")
-    shown.get_by_role("link", name="Your build").press("Enter")
-    shown.wait_for_function("document.activeElement.id === 'main'")
-    shown.locator(".skip").focus()
-    shown.keyboard.press("Enter")
-    assert shown.evaluate("document.activeElement.id") == "main"
-    assert shown.locator("#result").count() == 1
-
-
-def test_a_filter_without_matches_and_a_new_answer_are_told(shown: Any) -> None:
-    go(shown, "instructions", find="zzz")
-    assert shown.locator("#outcomes tbody tr").all_inner_texts() == ["Nothing matches these filters."]
-    go(shown, "answer", project="vllm", release="0.33.0", cuda="13.0", gpu="sm_121")
-    shown.select_option("select[name=gpu]", "sm_120")
-    assert shown.text_content("[role=status]") == "sm_120 yes NVFP4 native"
 
 
 def test_without_the_record_the_error_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

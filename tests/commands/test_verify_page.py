@@ -146,9 +146,6 @@ def test_both_sides_stand_beside_each_other_and_differences_are_marked(running: 
             ["added", "", "", "+", "0020", "FSEL R1, R2, RZ, P1"],
             ["", "0020", "EXIT", "", "0030", ".L_x_0:EXIT"],
         ]
-        widths = tab.locator(".sass tr:nth-child(1) td").evaluate_all("cells => cells.map(cell => cell.offsetWidth)")
-        assert widths[1] == pytest.approx(widths[4], abs=2)
-        assert widths[1] > 400
         assert tab.locator(".sass mark").all_inner_texts() == ["desc[UR4][R2.64]", "desc[UR4][R2.64+0x10]"]
 
 
@@ -203,26 +200,3 @@ def test_long_stretches_fold_and_no_row_is_lost(running: Any, tmp_path: Path) ->
         more.click()
         shown = tab.locator(".sass td:nth-child(5)").all_inner_texts()
         assert shown == [f"FSEL R{index}" for index in range(100)]
-
-
-def _luminance(colour: str) -> float:
-    """Relative luminance, WCAG 2.2."""
-    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-def test_every_text_colour_has_contrast_aa_on_every_background(theme: int) -> None:
-    found = re.findall(r"--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", page([]))
-    colours = {name: _luminance((light, dark)[theme]) for name, light, dark in found}
-    pages, rows = {"bg", "card"}, {"added", "removed", "changed"}
-    on_rows = {"fp4", "branch", "local", "soft", "text"}
-    low = []
-    for text in colours.keys() - pages - rows - {"line", "mark"}:
-        for background in pages | (rows if text in on_rows else set()) | ({"mark"} if text == "text" else set()):
-            lighter, darker = sorted((colours[text], colours[background]), reverse=True)
-            if (lighter + 0.05) / (darker + 0.05) < 4.5:
-                low.append((text, background))
-    assert on_rows < colours.keys()
-    assert low == []

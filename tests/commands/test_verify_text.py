@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from verify_reports import REPORTS, SM121A, hardware, host, listing, on_120, on_121, report, software, text
+from verify_reports import REPORTS, SM121A, host, on_120, on_121, report, text
 
 from fp4patch.catalog.rule import Promise
-from fp4patch.commands.verify_text import ROWS, VerifyText, effect, executions
+from fp4patch.commands.verify_text import ROWS, VerifyText, executions
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof import verdict
 from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
 from fp4patch.proof.execute import checks_of, with_checks
 from fp4patch.proof.execution.result import Executed, Execution, Mismatch, Sweep, SweepRow, summary
@@ -50,21 +49,6 @@ def test_targets_with_the_same_numbers_share_a_row_and_what_failed_comes_first()
     assert ["2", "more", "rows", "changed:", "--details"] in lines
 
 
-def test_longer_code_stands_in_the_verdicts_line_unless_a_macro_chose_it() -> None:
-    long = replace(on_121(), after=listing(SM121A, *software().instructions * 2))
-    assert "on sm_121a up to 3 times longer than the instruction" in headline([report(long)]).title
-    forced = replace(long, defines={"FP4PATCH_FORCE_SOFTWARE": 1})
-    assert "longer" not in headline([report(forced)]).title
-
-
-def test_a_reason_is_the_line_with_the_error_and_stays_short() -> None:
-    reason = verdict.reason(host(Verdict.FAIL, f"In file included\n/a/x.h(12): error: calling {'word ' * 40}\n"))
-    assert reason.startswith("x.h(12): error: calling word")
-    assert len(reason) <= 72
-    assert verdict.reason(replace(on_121(Verdict.FAIL), checks=())) == "nothing was checked"
-    assert verdict.reason(on_121()) == ""
-
-
 def test_a_tree_in_which_nothing_was_checked_is_not_among_the_verified_ones() -> None:
     idle = replace(REPORTS["pass"], target="mlx", version="1", patches=(), results=(), executed=None)
     assert idle.verdict is Verdict.NOTHING
@@ -80,16 +64,6 @@ def test_evaluations_of_a_build_are_counted_and_fail_alone_too() -> None:
     lost = replace(build, detail="12.1f is expected")
     title = headline([replace(REPORTS["pass"], builds=(lost,))]).title
     assert title == "Not verified: 1 result of the tree's own build not as declared"
-
-
-def test_the_effect_on_arch_lists_comes_before_the_codes() -> None:
-    lists = (("12.1a", "12.1a"), ("12.0f", "12.0f"))
-    builds = tuple(BuildResult("vllm/arch-lists", "13.0", asked, "12.0f", after, "") for asked, after in lists)
-    shorter = replace(on_121(), before=software(), after=hardware(SM121A))
-    assert [*effect(replace(report(shorter), builds=builds))] == [
-        "vllm/arch-lists: 1 of 2 arch lists changed; 12.1a with CUDA 13.0: 12.0f → 12.1a",
-        "sm_121a e2m1-x2: 4 → 3 instructions, 1 → 0 branches",
-    ]
 
 
 def test_what_failed_stands_below_with_rule_finding_and_reason() -> None:
@@ -148,13 +122,6 @@ def test_a_row_whose_execution_fails_does_not_pass(run: Execution, found: str) -
     lines = text(VerifyText(replace(REPORTS["pass"], results=results, executed=executed)), 240).splitlines()
     assert any(found in line for line in lines)
     assert not [line for line in lines if " 121a " in line and line.rstrip().endswith("pass")]
-
-
-def test_right_results_are_one_line_of_the_effect() -> None:
-    executed = Executed((ran((RIGHT,), ()),))
-    assert [*effect(replace(report(), executed=executed))] == [
-        "executed on this host: 1 of 1 kernel exact for all 2^32 inputs"
-    ]
 
 
 def test_text_in_a_pipe_is_neither_cut_nor_wrapped() -> None:

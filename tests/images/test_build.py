@@ -195,13 +195,6 @@ def test_the_dry_run_is_a_script_that_builds_the_same_image(
     assert by_script["Config"]["Labels"] == by_us["Config"]["Labels"]
 
 
-def test_a_second_build_finds_everything_in_the_builders_cache(capfd: pytest.CaptureFixture[str], tiny: Tiny) -> None:
-    assert Said(capfd, *tiny(buildx=["--tag", TAG])).status == 0
-    again = Said(capfd, *tiny(buildx=["--tag", TAG]))
-    steps = [line for line in again.err.splitlines() if " CACHED" in line]
-    assert len(steps) >= 7
-
-
 # --- more than one machine --------------------------------------------------------------------------------------------
 
 

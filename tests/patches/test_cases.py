@@ -152,3 +152,26 @@ def test_a_tree_of_cases_is_patched_and_reverting_leaves_no_trace(
     assert fp4patch("status", tree).status == 0
     assert fp4patch("revert", tree).status == 0
     assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before
+
+
+@pytest.mark.parametrize(
+    ("target", "file", "old", "new"),
+    [
+        ("flash_attention", "CMakeLists.txt", "intersection(FA2_ARCHS", "intersection(FA_ARCHS"),
+        ("flash_attention", "CMakeLists.txt", 'FA2_ARCHS "8.0+PTX"', 'FA2_ARCHS "${ARCHS_OF_ANOTHER_FILE}"'),
+        ("flash_attention", "CMakeLists.txt", '"8.0+PTX"', '"8.0;9.0+PTX"'),
+        ("flash_attention", "CMakeLists.txt", "CUDA_SUPPORTED_ARCHS", "SUPPORTED_ARCHS"),
+        ("qutlass", f"{small_trees.QUTLASS}/arch/mma_mx_sm120.h", "CUTLASS_ARCH_MMA_SM120_ENABLED", "QUTLASS_SM120"),
+    ],
+)
+def test_a_tree_without_the_code_that_a_patch_is_about_is_refused_and_left(
+    target: str, file: str, old: str, new: str, tmp_path: Path, fp4patch: Callable[..., Said]
+) -> None:
+    tree = small_trees.small_tree(target, tmp_path / target)
+    text = (tree / file).read_text()
+    assert old in text
+    (tree / file).write_text(text.replace(old, new))
+    before = snapshot(tree)
+    said = fp4patch("apply", "--variant", "native", tree)
+    assert (said.status, f"{small_trees.CASES[target][0]}: drifted" in said.err) == (1, True)
+    assert snapshot(tree) == before

@@ -11,32 +11,10 @@ from pathlib import Path
 
 import pytest
 from cases import cases
-from command import Said, snapshot
+from command import Said
 from small_trees import small_tree
 
 BEFORE = cases("flash_attention/native-arch")["lists.cmake"].before
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("cuda_archs_loose_intersection(FA2_ARCHS", "cuda_archs_loose_intersection(FA_ARCHS"),
-        ('FA2_ARCHS "8.0+PTX"', 'FA2_ARCHS "${ARCHS_OF_ANOTHER_FILE}"'),
-        ('"8.0+PTX"', '"8.0;9.0+PTX"'),
-        ("CUDA_SUPPORTED_ARCHS", "SUPPORTED_ARCHS"),
-    ],
-    ids=["renamed", "moved", "another list", "the supported ones renamed"],
-)
-def test_lists_of_another_shape_are_refused_and_left(
-    tmp_path: Path, fp4patch: Callable[..., Said], old: str, new: str
-) -> None:
-    assert old in BEFORE
-    tree = small_tree("flash_attention", tmp_path / "fa")
-    (tree / "CMakeLists.txt").write_text(BEFORE.replace(old, new))
-    before = snapshot(tree)
-    said = fp4patch("apply", "--variant", "native", tree)
-    assert (said.status, "flash_attention/native-arch" in said.err) == (1, True)
-    assert snapshot(tree) == before
 
 
 def test_a_command_on_vllm_includes_the_project_where_its_build_fetches_it(

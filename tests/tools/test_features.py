@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 
 import pytest
 
@@ -68,29 +67,6 @@ def test_the_record_has_each_instruction_for_each_compiler_and_no_accepted_code_
     assert all(text for _, text in cells)
 
 
-SM12X = {"sm_120a", "sm_120f", "sm_121a", "sm_121f"}
-
-
-@pytest.mark.parametrize(
-    ("instruction", "since", "targets"),
-    [
-        ("cvt.rn.satfinite.e2m1x2.f16x2", "13.0", {"sm_100a", "sm_100f", "sm_103a", "sm_103f", *SM12X}),
-        ("cvt.rn.satfinite.e2m1x2.bf16x2", "13.1", {"sm_100a", "sm_100f", "sm_103a", "sm_103f", *SM12X}),
-        (MMA.format("4X", "ue8m0"), "13.1", SM12X),
-        (TCGEN05.format("block16"), "12.9", {"sm_100a", "sm_100f", "sm_103a", "sm_103f"}),
-    ],
-)
-def test_the_record_names_the_release_from_which_on_there_is_hardware(
-    instruction: str, since: str, targets: set[str]
-) -> None:
-    releases = features.cuda_releases()
-    later = {"sm_101a", "sm_101f", "sm_107a", "sm_107f", "sm_110a", "sm_110f"}
-    for at, release in enumerate(releases):
-        known = {target: cell[release] for target, cell in CELLS[instruction].items() if release in cell}
-        hardware = {target for target, (outcome, _) in known.items() if outcome == "hardware"}
-        assert hardware - later == (targets & known.keys() if at >= releases.index(since) else set()), release
-
-
 # Errors of releases that the test environment does not have.
 @pytest.mark.parametrize(
     ("words", "kind"),
@@ -106,10 +82,3 @@ def test_the_record_names_the_release_from_which_on_there_is_hardware(
 )
 def test_understands_the_words_of_every_release(words: str, kind: str) -> None:
     assert features.refusal(f"ptxas kernel.ptx, line 14; error   : {words}\n") == kind
-
-
-def test_each_compiler_is_pinned_for_this_machine_by_a_hash() -> None:
-    for toolkit in features.toolkits():
-        wheel = toolkit[platform.machine()]
-        assert toolkit["release"] in wheel["filename"]
-        assert len(wheel["sha256"]) == 64

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from small_trees import small_tree
 
-from fp4patch.catalog.manifest import load
 from tools.pages import upstream
 
 ROOT = Path(__file__).parents[2]
@@ -68,16 +67,6 @@ def test_a_page_whose_patch_is_not_kept_has_the_message_of_today(pristine_tree: 
     counts = re.compile(r"^Changes \d+ files? of .*", re.MULTILINE)
     assert len(counts.findall(page)) == 1
     assert counts.sub("", upstream.with_parts(page, pull, made)) == counts.sub("", page)
-
-
-@pytest.mark.parametrize("pull", upstream.PULLS, ids=lambda pull: pull.page)
-def test_a_page_has_a_message_a_table_and_threads(pull: upstream.Pull) -> None:
-    page = (upstream.FOLDER / f"{pull.page}.md").read_text()
-    heads = re.findall(r"^## (.*)", page, re.MULTILINE)
-    assert heads == ["Title", "Message", "Patch", "Before and after", "Threads"]
-    assert load().patches[f"{pull.target}/{pull.patch}"].title in page
-    table = page.partition("## Before and after")[2].partition("## Threads")[0]
-    assert re.search(r"^\|.*before|^\| probe", table, re.MULTILINE)
 
 
 def test_every_page_and_patch_is_of_a_pull_request_that_the_index_names() -> None:
