@@ -47,7 +47,7 @@ def read(folder: Path, targets: Collection[str]) -> OutsidePatch:
     for key in (table or {}).keys() - _KEYS | (table or {}).keys() & {"directory"}:
         expected = "a diff, and what it is: other edits, probes and rules are for a patch of the catalog"
         reader.wrong(reader.name(path), (key,), expected, "this key")
-    patch = reader.read(Patch, path, (table or {}) | {"directory": str(folder)}, {"name": folder.name})
+    patch = reader.read(Patch, path, table and table | {"directory": str(folder)}, {"name": folder.name})
     for key, holds, expected in (
         ("name", patch and is_name(patch.name), "letters, digits, and . _ -"),
         ("target", patch and patch.target in targets, f"one of {', '.join(targets)}"),

@@ -3,7 +3,7 @@
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -31,6 +31,20 @@ def extract(archive: Path, subtree: str, to: Path) -> int:
             f"{archive.name} holds no directory {subtree!r}", help="the pin in target.toml is wrong; please report it"
         )
     return count
+
+
+def read_files(archive: Path, subtree: str, names: Collection[str]) -> dict[str, bytes]:
+    """Return the contents of some files below ``subtree`` of the archive, as far as it has them."""
+    found: dict[str, bytes] = {}
+    with _readable(archive):
+        for name, _, content in _members(archive):
+            inside = str(_below(name, subtree, archive))
+            if inside in names:
+                with content() as source:
+                    found[inside] = source.read()
+            if len(found) == len(names):
+                break
+    return found
 
 
 @contextmanager

@@ -102,7 +102,7 @@ def _config_in(_environ: tuple[tuple[str, str], ...]) -> IndexConfig:
 
 def download(archive: Archive, on_progress: OnProgress) -> Path:
     """Return the archive's path in the cache, and download the archive if it is not there."""
-    path = cache_dir() / "archives" / archive.sha256[:16] / archive.filename
+    path = _place(archive)
     try:
         return _cached(path, archive, on_progress)
     except OSError as error:
@@ -110,6 +110,15 @@ def download(archive: Archive, on_progress: OnProgress) -> Path:
             f"the download cannot be kept: {error.filename or path}: {error.strerror or error}",
             help="make room or put that right, or set FP4PATCH_CACHE to another directory",
         ) from error
+
+
+def cached(archive: Archive) -> bool:
+    """Return whether an archive was downloaded before."""
+    return _place(archive).is_file()
+
+
+def _place(archive: Archive) -> Path:
+    return cache_dir() / "archives" / archive.sha256[:16] / archive.filename
 
 
 def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:

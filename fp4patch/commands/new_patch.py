@@ -1,0 +1,222 @@
+"""``fp4patch new-patch``: a pull request's diff as the directory of a patch, for ``--with``."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+from packaging.version import Version
+from rich.text import Text
+
+from fp4patch.catalog import outside
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.target import Target
+from fp4patch.commands.options import FILE, json_option
+from fp4patch.console import emit, printable, progress_bar, show, write
+from fp4patch.core.document import Report
+from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.outcome import Drift, NothingToDo
+from fp4patch.core.problem import Problem
+from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.state import State
+from fp4patch.core.wording import counted
+from fp4patch.edits import Diff
+from fp4patch.edits.diff import FileDiff, FileSection, decoded, sections
+from fp4patch.edits.lex_error import LexError
+from fp4patch.sources.archive import read_files
+from fp4patch.sources.index import cached, download
+from fp4patch.tree.postcondition import not_built
+
+_URL = re.compile(r"https?://[^\s<>\"')]*[\w/]")
+_PULL = re.compile(r".*/(?:pull|merge_requests)/(\d+)(?:[/.].*)?")
+_TOML = """\
+# fp4patch apply --with {name} --variant VARIANT TREE
+target = {target}
+title = {title}
+reason = {title}
+link = {link}
+applies = {applies}  # found by trying it on releases
+retire = "when upstream has the change"
+
+[[edits]]
+op = "diff"
+file = {file}
+sha256 = "{sha256}"
+"""
+
+
+@dataclass(frozen=True)
+class NewPatch(Report):
+    """A patch that was made of a diff."""
+
+    patch: str
+    """Id of the patch."""
+    directory: Path
+    link: str
+    sha256: str
+    """SHA-256 of the diff in the directory."""
+    applies: str
+    """Releases that it applies to, as a version specifier."""
+    releases: dict[str, State]
+    """State of the patch on each release that was tried: ``pristine``, ``upstreamed`` or ``drifted``."""
+    left_out: tuple[str, ...]
+    """Files of the diff that are not part of what is built, and that the directory's diff does not have."""
+
+
+@click.command()
+@click.argument("target")
+@click.argument("diff", metavar="FILE.diff", type=FILE)
+@click.option("--link", metavar="URL", help="Address that the diff is from. Default: the first one in its head.")
+@click.option("--release", "releases", metavar="V", multiple=True, help="Try it on this release. Repeatable.")
+@json_option("fp4patch.commands.new_patch:NewPatch")
+def new_patch(target: str, diff: Path, link: str | None, releases: tuple[str, ...], as_json: bool) -> None:
+    """Make a patch of FILE.diff, a pull request of TARGET.
+
+    The patch is a directory, here and with the name of the pull request. It is tried on the releases that are in the
+    cache, or on those of --release. For example `fp4patch new-patch vllm 55715.diff --link
+    https://github.com/vllm-project/vllm/pull/55715`.
+    """
+    with progress_bar("steps") as tick:
+        made = make(load().target(target), diff, link, releases, Path(), tick)
+    emit(made) if as_json else show(_text(made))
+
+
+def make(
+    target: Target, diff: Path, link: str | None, releases: Sequence[str], parent: Path, on_progress: OnProgress
+) -> NewPatch:
+    """Write the directory of a patch below ``parent``.
+
+    UsageError: no address, or no release to try it on. Refused: the diff cannot be a patch, or applies to none.
+    """
+    content = _bytes(diff)
+    try:
+        head, parts = decoded(content).partition("diff --git ")[0], sections(decoded(content))
+        built = [part for part in parts if not _is_left_out(part)]
+        if len(built) < len(parts):
+            content = "".join(part.text for part in built).encode()
+        edits = Diff(file=diff.name, sha256=sha256(content).hexdigest()).of_files(content)
+    except LexError as error:
+        raise Refused(f"{diff}: {error}", help="take the diff of the whole pull request, as git writes it") from error
+    address = link or next(iter(_URL.findall(head)), "")
+    if not outside.is_link(address):
+        raise UsageError("which address is the diff from?", help="name it with --link, for example a pull request")
+    pull = _PULL.fullmatch(urlsplit(address).path)
+    name = f"pr-{pull[1]}" if pull else re.sub(r"[^\w.-]+", "-", diff.stem, flags=re.ASCII)
+    outcomes = dict(_tried(target, edits, releases, on_progress))
+    states = {version: _state(found) for version, found in outcomes.items()}
+    if State.PRISTINE not in states.values():
+        raise Refused(
+            f"{diff} applies to none of {counted(len(states), 'release')}: {_ranges(states)}",
+            problems=list(_problems(outcomes)),
+            help="--release names others",
+        )
+    folder = parent / name
+    if folder.exists():
+        raise UsageError(f"{folder} exists", help="move it away, or work in another directory")
+    subject = re.search(r"^Subject: (?:\[[^]]*\] ?)?(.+)$", head, re.MULTILINE)
+    texts = {
+        "target": target.name,
+        "title": printable(subject[1]) if subject else address,
+        "link": address,
+        "applies": _specifier(states),
+        "file": "pr.diff",
+    }
+    toml = _TOML.format(
+        name=name,
+        sha256=sha256(content).hexdigest(),
+        **{key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()},
+    )
+    write(folder / "patch.toml", toml, advice="work in a directory that you may write")
+    write(folder / "pr.diff", content, advice="work in a directory that you may write")
+    patch = outside.read(folder, [target.name])
+    left_out = tuple(part.path for part in parts if _is_left_out(part))
+    return NewPatch(patch.id, folder, address, sha256(content).hexdigest(), patch.applies, states, left_out)
+
+
+def _bytes(diff: Path) -> bytes:
+    try:
+        return diff.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{diff}: {error.strerror}", help="download it: the address of a pull request with .diff"
+        ) from error
+
+
+def _is_left_out(part: FileSection) -> bool:
+    """Return whether a part of a diff changes nothing that is built or installed."""
+    hidden = any(name.startswith(".") and name != ".." for name in part.path.split("/"))
+    return hidden or not_built(part.path) is not None or part.path.endswith((".md", ".rst"))
+
+
+def _tried(
+    target: Target, edits: Sequence[FileDiff], releases: Sequence[str], on_progress: OnProgress
+) -> Iterator[tuple[str, dict[str, Drift | State]]]:
+    """Yield each release, with what the changes of each file come to."""
+    names = [release.removeprefix("v") for release in releases]
+    archives = [archive for archive in target.pinned if archive.version in names or not (names or not cached(archive))]
+    if missing := sorted(set(names) - {archive.version for archive in archives}):
+        raise UsageError(
+            f"there is no archive of {target.name} {missing[0]}", help="fetch it, and use `git apply --check`"
+        )
+    if not archives:
+        known = ", ".join(archive.version for archive in target.pinned[-3:])
+        raise UsageError(f"no release of {target.name} is in the cache", help=f"name some with --release: {known}")
+    archives.sort(key=lambda archive: Version(archive.version))
+    for number, archive in enumerate(archives):
+        on_progress(Step(number, len(archives), f"{target.name} {archive.version}"))
+        texts = read_files(download(archive, lambda _: None), archive.subtree, {edit.path for edit in edits})
+        yield archive.version, {edit.path: _outcome(edit, texts.get(edit.path)) for edit in edits}
+
+
+def _outcome(edit: FileDiff, content: bytes | None) -> Drift | State:
+    if content is None:
+        return Drift("a file to change", "none")
+    outcome = edit.rewrite(content.decode("utf-8", "surrogateescape"), lambda _: "")
+    if isinstance(outcome, Drift):
+        return outcome
+    return State.UPSTREAMED if isinstance(outcome, NothingToDo) else State.PRISTINE
+
+
+def _state(outcomes: dict[str, Drift | State]) -> State:
+    """Return the state of the whole diff: it is drifted, too, where a part of it is upstreamed."""
+    states = {State.DRIFTED if isinstance(outcome, Drift) else outcome for outcome in outcomes.values()}
+    return states.pop() if len(states) == 1 else State.DRIFTED
+
+
+def _problems(tried: dict[str, dict[str, Drift | State]]) -> Iterator[Problem]:
+    """Yield what does not fit the newest release."""
+    for path, outcome in tried[list(tried)[-1]].items():
+        if isinstance(outcome, Drift):
+            yield Problem(outcome.expected, outcome.found, outcome.help, "", path, outcome.line, outcome.nearest)
+
+
+def _specifier(states: dict[str, State]) -> str:
+    """Return the specifier of the releases that the diff applies to, of those that were tried."""
+    applying = [version for version, state in states.items() if state is State.PRISTINE]
+    first, last = applying[0], applying[-1]
+    between = list(states)[list(states).index(first) : list(states).index(last)]
+    return ",".join([f">={first}", f"<={last}", *(f"!={version}" for version in between if version not in applying)])
+
+
+def _ranges(states: dict[str, State]) -> str:
+    """Return the releases by state: ``it applies to 0.28.0 to 0.29.0; upstreamed in 0.30.0``."""
+    words = {State.PRISTINE: "it applies to", State.UPSTREAMED: "upstreamed in", State.DRIFTED: "it does not fit"}
+    parts = []
+    for state, group in groupby(states, states.__getitem__):
+        first, *others = group
+        parts.append(f"{words[state]} {first}" + (f" to {others[-1]}" if others else ""))
+    return "; ".join(parts)
+
+
+def _text(made: NewPatch) -> Text:
+    lines = [
+        f"{made.directory}: {made.patch}, tried on {counted(len(made.releases), 'release')}: {_ranges(made.releases)}"
+    ]
+    lines += [f"  left out, since it is not built: {', '.join(made.left_out)}"] * bool(made.left_out)
+    lines += [f"  `fp4patch apply --with {made.directory} --variant VARIANT TREE` applies it"]
+    return Text("\n".join(map(printable, lines)))
