@@ -6,7 +6,7 @@ from itertools import takewhile
 from fp4patch.core.outcome import Rewritten
 from fp4patch.edits.cmake import Argument, Command, parse
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.refusal import Refusal
+from fp4patch.edits.refusal import OTHERWISE, Refusal
 
 
 class CMakeCode:
@@ -102,5 +102,5 @@ def proven(text: str, meaning: Sequence[object], lines: Sequence[int]) -> Rewrit
     except LexError:
         sound = False
     if not sound:
-        raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
+        raise Refusal(*OTHERWISE, lines[0])
     return Rewritten(text, tuple(sorted(set(lines))))

@@ -184,12 +184,12 @@ class Source:
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """The tokens' offsets."""
-        return tuple(token.start for token in self.tokens)
+        return tuple([token[2] for token in self.tokens])
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The tokens' texts."""
-        return tuple(token.text for token in self.tokens)
+        return tuple([token[1] for token in self.tokens])
 
     @cached_property
     def conditionals(self) -> tuple[Conditional, ...]:
@@ -330,8 +330,26 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
     return Source(text, tuple(tokens), tuple(comments))
 
 
-lex = lru_cache(maxsize=8)(read)
-"""As :func:`read`. The texts read last are kept, since the edits of a file read it one after the other."""
+_KEPT: dict[str, Source] = {}
+
+
+def lex(text: str) -> Source:
+    """As :func:`read`. The last texts are kept, since the edits of a file read it one after the other."""
+    kept = _KEPT.pop(text, None)
+    return keep(kept or read(text))
+
+
+def keep(source: Source) -> Source:
+    """Let :func:`lex` return this for its text from now on."""
+    _KEPT[source.text] = source
+    if len(_KEPT) > 8:
+        del _KEPT[next(iter(_KEPT))]
+    return source
+
+
+def reads_as_meant(text: str) -> bool:
+    """Tell whether the text has the tokens that :func:`lex` returns, each in code or in its directive."""
+    return read(text) == lex(text)
 
 
 def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:

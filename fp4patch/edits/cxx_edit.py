@@ -1,13 +1,13 @@
 """Common steps of the C++ edits: retire if the source shows it, and replace parts of it."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fp4patch.core.outcome import NothingToDo
-from fp4patch.edits.cxx import Cut, Source, lex, read, words
+from fp4patch.edits.cxx import Comment, Cut, Source, Token, keep, read, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Retired
-from fp4patch.edits.refusal import Refusal
+from fp4patch.edits.refusal import OTHERWISE, Refusal
 
 
 def retirement(source: Source, retired: Sequence[Retired]) -> NothingToDo | None:
@@ -23,39 +23,89 @@ def retirement(source: Source, retired: Sequence[Retired]) -> NothingToDo | None
 
 
 def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:
-    """Return the source with parts replaced, read again.
+    """Return the source with parts replaced. Refusal, at ``line``: brackets or conditionals pair otherwise than before.
 
-    Refusal, at ``line``, unless its tokens are the old ones with exactly those of the cuts gone and added, each old one
-    in code or in a directive as before, and brackets and conditionals pair as they did.
+    The result is not read again: ``reads_as_meant`` does that, once for all edits of a file.
     """
-    pieces: list[str] = []
-    expected: list[tuple[str, bool | None]] = []  # each token's text, and whether a directive has it; None: either
-    old = [(token.text, token.directive >= 0) for token in source.tokens]
-    at = done = 0
     try:
-        for cut in sorted(cuts, key=lambda cut: cut.start):
-            first, last = (bisect_left(source.starts, edge) for edge in (cut.start, cut.end))
-            pieces += [source.text[at : cut.start], cut.text]
-            inside = first < last and old[first][1]
-            new = [(t.text, inside or t.directive >= 0 if first < last else None) for t in read(cut.text).tokens]
-            expected += [*old[done:first], *new]
-            at, done = cut.end, last
-        expected += old[done:]
-        result = lex("".join([*pieces, source.text[at:]]))
+        parts = [(cut, read(cut.text)) for cut in sorted(cuts, key=lambda cut: cut.start)]
     except LexError as error:
         raise Refusal("a change that can be read", error.message, line) from error
-    same = len(expected) == len(result.tokens) and all(
-        token.text == word and inside in (None, token.directive >= 0)
-        for token, (word, inside) in zip(result.tokens, expected, strict=True)
+    result = _spliced(source, parts)
+    added = [word for _, new in parts for word in new.words]
+    spans = [slice(*(bisect_left(source.starts, edge) for edge in (cut.start, cut.end))) for cut, _ in parts]
+    removed = [word for span in spans for word in source.words[span]]
+    headless = any(
+        token.directive >= 0 and cut.start <= source.directives[token.directive].start < token.start
+        for (cut, _), span in zip(parts, spans, strict=True)
+        for token in source.tokens[span.stop : span.stop + 1]
     )
-    if not same or (source.pairs and not result.pairs) or _open(source) != _open(result):
-        raise Refusal("a result that reads as intended", "one that reads otherwise", line)
-    return result
+    if headless or _unpaired(added) != _unpaired(removed) or (source.pairs and not result.pairs):
+        raise Refusal(*OTHERWISE, line)
+    return keep(result)
 
 
-def _open(source: Source) -> list[int]:
-    """Return for each kind of bracket how many more open than close."""
-    return [source.words.count(opening) - source.words.count(closing) for opening, closing in ("()", "[]", "{}")]
+def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
+    """Return what a source with parts replaced is to be: its tokens, moved, and those of the new parts as they read
+    alone."""
+    text, starts = source.text, [directive.start for directive in source.directives]
+    pieces, tokens, comments = list[str](), list[Token](), list[Comment]()
+    make = tuple.__new__
+    at, line = 0, 1  # what of the old text is done, and its line
+    shift = lines = directives = 0  # by how much what follows moves
+    for cut, new in (*parts, (Cut(len(text), len(text), ""), read(""))):
+        end = cut.start
+        first, last = (bisect_left(source.starts, edge) for edge in (at, end))
+        pieces.append(text[at:end])
+        kept = source.tokens[first:last]
+        if shift or lines or directives:
+            kept = tuple(
+                [
+                    make(Token, (kind, word, start + shift, stop + shift, row + lines, d if d < 0 else d + directives))
+                    for kind, word, start, stop, row, d in kept
+                ]
+            )
+        tokens += kept
+        comments += [_moved(comment, shift, lines) for comment in source.comments if at <= comment.start < end]
+        line += text.count("\n", at, end)
+        opened = bisect_left(starts, end)
+        inside, same = _directive_around(source, last, end), cut.start < cut.end
+        for token in new.tokens:
+            own = token.directive + opened if token.directive >= 0 else inside if same or token.line == 1 else -1
+            place = (token.start + end + shift, token.end + end + shift, token.line + line + lines - 1)
+            tokens.append(Token(token.kind, token.text, *place, own if own < 0 else own + directives))
+        comments += [_moved(comment, end + shift, line + lines - 1) for comment in new.comments]
+        pieces.append(cut.text)
+        directives += len(new.directives) - (bisect_left(starts, cut.end) - opened)
+        shift += len(cut.text) - (cut.end - end)
+        lines += cut.text.count("\n") - text.count("\n", end, cut.end)
+        line += text.count("\n", end, cut.end)
+        at = cut.end
+    return Source("".join(pieces), tuple(tokens), tuple(comments))
+
+
+def _directive_around(source: Source, index: int, offset: int) -> int:
+    """Return the directive whose line goes on at an offset, before the token ``index``; -1 in code."""
+    before, after = source.tokens[index - 1 : index] if index else (), source.tokens[index : index + 1]
+    if not before or before[0].directive < 0:
+        return -1
+    goes_on = after and after[0].directive == before[0].directive
+    return before[0].directive if goes_on or "\n" not in source.text[before[0].end : offset] else -1
+
+
+def _moved(comment: Comment, shift: int, lines: int) -> Comment:
+    return Comment(comment.text, comment.start + shift, comment.end + shift, comment.line + lines)
+
+
+def _unpaired(words: Iterable[str]) -> list[str]:
+    """Return the brackets without a partner among the words, in their order."""
+    left: list[str] = []
+    for word in words:
+        if left and left[-1] + word in ("()", "[]", "{}"):
+            left.pop()
+        elif word in ("(", ")", "[", "]", "{", "}"):
+            left.append(word)
+    return left
 
 
 def newline_of(text: str) -> str:

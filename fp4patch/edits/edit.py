@@ -1,10 +1,11 @@
 """The fold of edits over a source text: each is applied to what the one before left."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from fp4patch.core.outcome import Outcome, Rewritten
+from fp4patch.edits.cxx import reads_as_meant
 from fp4patch.edits.operation import Operation
 
 
@@ -31,12 +32,19 @@ class Fold:
     outcomes: tuple[Outcome, ...]
 
 
-def fold(text: str, steps: Iterable[Step]) -> Fold:
-    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known."""
+def fold(text: str, steps: Sequence[Step], *, each: bool = False) -> Fold:
+    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known.
+
+    The result of all of them is read again; ``each``: that of each edit is, which tells the one that went wrong.
+    """
     outcomes: list[Outcome] = []
+    result, cxx = text, False
     for step in steps:
-        outcome = step.edit.rewrite(text, step.template, step.options)
+        rewrite = step.edit.rewrite if each else step.edit.attempt
+        outcome = rewrite(result, step.template, step.options)
         if isinstance(outcome, Rewritten):
-            text = outcome.text
+            result, cxx = outcome.text, step.edit.language == "c++"
         outcomes.append(outcome)
-    return Fold(text, tuple(outcomes))
+    if cxx and not each and not reads_as_meant(result):
+        return fold(text, steps, each=True)
+    return Fold(result, tuple(outcomes))

@@ -10,16 +10,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from fp4patch.core.outcome import Drift, Outcome
+from fp4patch.core.outcome import Drift, Outcome, Rewritten
 from fp4patch.core.release import is_version
 from fp4patch.core.state import State
 from fp4patch.core.table import Globs, Manifest, SomeText, Specifier, must
 from fp4patch.edits.cmake import parse
-from fp4patch.edits.cxx import words
+from fp4patch.edits.cxx import reads_as_meant, words
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.python_code import read_expression
-from fp4patch.edits.refusal import Refusal
+from fp4patch.edits.refusal import OTHERWISE, Refusal
 
 Template = Callable[[str], str]
 """The text of a template by the name that the edit gives."""
@@ -146,7 +146,17 @@ class Operation(Manifest):
         return self.search
 
     def rewrite(self, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Apply the edit to a text. Refusals are values; only a template that cannot be read raises."""
+        """Apply the edit to a text, and read the result again."""
+        outcome = self.attempt(text, template, options)
+        if isinstance(outcome, Rewritten) and self.language == "c++" and not reads_as_meant(outcome.text):
+            return Refusal(*OTHERWISE, outcome.lines[0]).drift
+        return outcome
+
+    def attempt(self, text: str, template: Template, options: Mapping[str, str], /) -> Outcome:
+        """As :meth:`rewrite`, but a result in C++ is not read again: that is left to what folds the edits of a file.
+
+        Refusals are values; only a template that cannot be read raises.
+        """
         try:
             return self.change(text, template, options)
         except Refusal as refusal:

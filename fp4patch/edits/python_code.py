@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fp4patch.edits.refusal import Refusal
+from fp4patch.edits.refusal import OTHERWISE, Refusal
 
 BOM = "\ufeff"
 
@@ -67,7 +67,7 @@ class PythonCode:
         except SyntaxError:
             sound = False
         if not sound:
-            raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
+            raise Refusal(*OTHERWISE, lines[0])
         return self._mark + text, lines
 
 

@@ -9,6 +9,9 @@ UNKNOWN_SHAPE = (
 ADDED = """the source has the change of this patch: take it as upstream released it, or leave the patch out (if \
 fp4patch made it, its .fp4patch directory is gone: `git clean -x` takes that away)"""
 
+OTHERWISE = ("a result that reads as intended", "one that reads otherwise")
+"""What is expected of a result, and what is found."""
+
 
 class Refusal(Exception):  # noqa: N818 - not an error: an outcome on its way out
     """An edit refuses, and why."""
