@@ -26,7 +26,7 @@ from fp4patch.core.errors import EXIT_REFUSED, UsageError
     multiple=True,
     help="Fail unless every compiled file, or those that fit, has code, FP4 instructions, or what a variant makes.",
 )
-@click.option("--details", is_flag=True, help="List every file with its code, and a tree's patches and build.")
+@click.option("--details", is_flag=True, help="List every file with its code, and a tree's patches.")
 @json_option("fp4patch.doctor.result:DoctorReport")
 def doctor(
     paths: tuple[str, ...],

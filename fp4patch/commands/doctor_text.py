@@ -6,27 +6,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
-from fp4patch.catalog.manifest import load
-from fp4patch.console import NONE, STATES, Hanging, folded, number, printable, table, whole
-from fp4patch.core.arch import GPUS, Arch, Reach
+from fp4patch.console import STATES, Hanging, folded, number, printable, table, whole
 from fp4patch.core.state import State
 from fp4patch.core.wording import counted
 from fp4patch.doctor.messages import LogReport
-from fp4patch.doctor.outlook import kernels_of
 from fp4patch.doctor.result import MachineReport, ProjectReport, TreeReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?"}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "yellow"}
-REACH_COLOUR = {
-    Reach.SUFFIXED: "green",
-    Reach.BARE: "yellow",
-    Reach.PARTLY: "yellow",
-    Reach.PTX: "yellow",
-    Reach.NOTHING: "red",
-}
 SUBJECT = 22
 """Width in columns of a finding's subject."""
 
@@ -99,15 +88,13 @@ def log_text(log: LogReport) -> RenderableType:
 
 
 def tree_text(tree: TreeReport, *, details: bool) -> RenderableType:
-    """Return the answer for each GPU, what to apply and to look at; with ``details`` also the patches and the build."""
+    """Return the answer for each GPU, what to apply and to look at; with ``details`` also the patches."""
     heading = Text.assemble((tree.title, "bold"), f" {_version(tree)}  ", (printable(tree.root), "dim"))
     parts: list[RenderableType] = [answers_text(tree.outlooks), heading, _recommendation(tree)]
     if tree.findings:
         parts += [findings_text(tree.findings)]
     if details:
         parts += [Text(), Text("patches", style="bold"), _patches(tree)]
-    if details and tree.builds:
-        parts += [Text(), _builds_heading(tree), _builds(tree)]
     return Group(*parts, Text())
 
 
@@ -140,47 +127,6 @@ def _patches(tree: TreeReport) -> Table:
             says = Text(printable(f"by {tree.variant}"), style="dim")
         rows.append((f"  {row.patch}", Text(row.state.value, style=STATES[row.state]), says))
     return table([whole(), whole(), folded()], rows)
-
-
-def _builds_heading(tree: TreeReport) -> Text:
-    known = next((row for row in tree.builds if not row.error), None)
-    if known is None:
-        how = ""
-    elif known.on:
-        how = " on each GPU, by its own Python"
-    else:
-        how = ", by its own CMake functions"
-    return Text.assemble(("build", "bold"), (f"  its result for {tree.setting}{how}", "dim"))
-
-
-def _builds(tree: TreeReport) -> Table:
-    rows: list[Sequence[RenderableType]] = []
-    build = load().target(tree.target).build
-    assert build, "rows are of a build"
-    previous = ""
-    for row in tree.builds:
-        for asked, made, reaches in _cells(row):
-            cuda = row.cuda if row.cuda != previous else ""
-            rows.append((f"  {cuda}", asked, made, *(reaches.get(gpu, Text(NONE)) for gpu in GPUS)))
-            previous = row.cuda
-    return table([*map(whole, ("  CUDA", "list", kernels_of(build), *map(str, GPUS)))], rows, head="dim")
-
-
-def _cells(row: BuildRow) -> list[tuple[str, Text, dict[Arch, Text]]]:
-    """Return arch list, its build result, and the support of each GPU. If GPUs differ, each has its own line."""
-    asked = row.asked or "unset"
-    if row.error:
-        return [(asked, Text("not evaluated", style="dim"), {})]
-    if row.stops:
-        return [
-            (asked, Text("stops", style="red"), {gpu: Text(r.value, style="red") for gpu, r in row.reaches.items()})
-        ]
-    reaches = {gpu: Text(reach.value, style=REACH_COLOUR[reach]) for gpu, reach in row.reaches.items()}
-    if not row.on:
-        return [(asked, Text(", ".join(row.kernels) or NONE), reaches)]
-    if len({there.targets for there in row.on.values()}) == 1:
-        return [(asked, Text(row.on[GPUS[0]].targets), reaches)]
-    return [(f"{asked}, on {gpu}", Text(there.targets), {gpu: reaches[gpu]}) for gpu, there in row.on.items()]
 
 
 def _recommendation(tree: TreeReport) -> Table:

@@ -76,6 +76,24 @@ def test_each_source_is_judged_by_its_own_targets(
     assert found["statements"] == {"conversion to E2M1": 1, "mma on E2M1": 1}
 
 
+@pytest.mark.parametrize(
+    ("flags", "answer", "says"),
+    [
+        (f"{FLAGS.format('120f')} {FLAGS.format('121')}", "no", "left out"),  # it loads the nearer one
+        ("--generate-code=arch=compute_120f,code=[compute_120f]", "reservation", "PTX alone"),
+        ("", "no", "left out"),  # PTX of sm_75, the default of CUDA 13
+        ("--options-file here.rsp", "yes", ""),
+        ("--options-file gone.rsp", "not-judged", "gone.rsp is not read"),
+    ],
+)
+def test_a_command_is_read_as_nvcc_reads_it(doctor: Doctor, tmp_path: Path, flags: str, answer: str, says: str) -> None:
+    build = commands(project(tmp_path / "p"), kernel=flags)
+    (build / "here.rsp").write_text(FLAGS.format("121a"))
+    (row,) = doctor("--for", "gb10", "--cuda", "13.0", build)[1]["projects"][0]["gpus"]
+    assert row["answer"] == answer
+    assert says in " ".join(row["evidence"])
+
+
 def test_a_macro_of_the_command_decides(doctor: Doctor, tmp_path: Path) -> None:
     build = commands(project(tmp_path / "p"), kernel=FLAGS.format("120f"))
     text = (build / "compile_commands.json").read_text()

@@ -139,52 +139,6 @@ def test_no_list_no_finding(tmp_path: Path) -> None:
     assert packages.examine_lists(machine(tmp_path)) == ()
 
 
-# --- every remedy, followed ------------------------------------------------------------------------------------------
-
-
-def levels(tmp_path: Path, gpus: list[Arch], nvcc: str) -> list[Level]:
-    found = packages.examine_torch(packages.torch(machine(tmp_path)), gpus, nvcc)
-    kits = compilers.examine(machine(tmp_path), gpus)
-    return [finding.level for finding in (*found, *(kit for kit in kits if kit.subject.startswith("CUDA")))]
-
-
-@pytest.mark.parametrize(
-    ("version", "cuda", "archs", "nvcc"),
-    [
-        ("2.6.0+cu124", "12.4", "sm_80 sm_90", "12.4.131"),
-        ("2.9.1+cu128", "12.8", "sm_90 sm_120", "12.8.93"),
-        ("2.9.1+cu128", "12.8", "sm_90 sm_120", "13.0.88"),
-    ],
-)
-def test_the_remedy_for_a_pytorch_on_gb10_is_one_that_doctor_calls_green(
-    tmp_path: Path, version: str, cuda: str, archs: str, nvcc: str
-) -> None:
-    before, after = tmp_path / "before", tmp_path / "after"
-    for folder in (before, after):
-        folder.mkdir()
-    torch(before / "site", version, cuda, archs)
-    toolkit(before / "root/usr/local/cuda", nvcc)
-    found = packages.examine_torch(packages.torch(machine(before)), [GB10], nvcc)
-    remedies = [finding.remedy for finding in found if finding.level is Level.RED]
-    assert remedies
-    assert all("CUDA 13.0" in remedy and "12.8" not in remedy for remedy in remedies)
-    # Followed: PyTorch for CUDA 13.0, and the toolkit of the same release.
-    torch(after / "site", "2.9.1+cu130", "13.0", archs + " sm_120")
-    toolkit(after / "root/usr/local/cuda", "13.0.88")
-    assert set(levels(after, [GB10], "13.0.88")) == {Level.GREEN}
-
-
-def test_the_remedy_for_an_old_assembler_of_tritons_is_a_path_that_exists_and_is_green(tmp_path: Path) -> None:
-    triton(tmp_path / "site", ptxas="12.8.93")
-    toolkit(tmp_path / "root/usr/local/cuda-12.8", "12.8.93")
-    toolkit(tmp_path / "root/usr/local/cuda-13.0", "13.0.88")
-    (finding,) = packages.examine_triton(machine(tmp_path), [GB10])
-    name, _, path = finding.remedy.removeprefix("export ").partition("=")
-    assert Path(path).is_file()
-    (followed,) = packages.examine_triton(machine(tmp_path, **{name: path}), [GB10])
-    assert followed.level is Level.GREEN
-
-
 def test_a_toolkit_of_cuda_12_8_serves_a_machine_that_has_sm_120_alone(tmp_path: Path) -> None:
     toolkit(tmp_path / "root/usr/local/cuda", "12.8.93")
     for gpus, level in (([Arch(12, 0)], Level.GREEN), ([GB10], Level.YELLOW), ([], Level.YELLOW)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,56 @@ def test_what_a_build_file_sets_decides(
     assert answers(project) == {"sm_120": on_120, "sm_121": on_121}
     assert status == (0 if (on_120, on_121) == ("yes", "yes") else 1)
     assert project["statements"] == {"conversion to E2M1": 1, "mma on E2M1": 1}
+
+
+CMAKE = "CMakeLists.txt"
+SET = "set(CMAKE_CUDA_ARCHITECTURES {})\n"
+NEW = "CUDA_VERSION VERSION_GREATER 12.7"
+FAMILY, HOPPER = GENCODE.format("120f"), GENCODE.format("90a")
+EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "answer"),
+    [
+        # What only says something, or is a comment, sets nothing.
+        ("setup.py", '"""TORCH_CUDA_ARCH_LIST=12.0f"""\nraise Error("TORCH_CUDA_ARCH_LIST=12.0f")\n', "not-judged"),
+        (CMAKE, 'message(FATAL_ERROR "set -DCMAKE_CUDA_ARCHITECTURES=120f")\n', "not-judged"),
+        (CMAKE, f"#[[\n{SET.format('120f')}]]\n{SET.format('90')}", "no"),
+        # The last of two counts, and what changes a list is not followed.
+        (CMAKE, SET.format("120f") + SET.format("90"), "no"),
+        ("Dockerfile", "FROM x\nENV TORCH_CUDA_ARCH_LIST=12.0f\nENV TORCH_CUDA_ARCH_LIST=9.0\n", "no"),
+        (CMAKE, f"set(A 90 120f)\nlist(REMOVE_ITEM A 120f)\n{SET.format('${A}')}", "not-judged"),
+        (CMAKE, f"set(A 90)\nif({NEW})\nlist(APPEND A 120f)\nendif()\n{SET.format('${A}')}", "yes"),
+        # Alternatives under a condition that is not known.
+        ("Makefile", f"A ?= 120a\nifeq ($(B),1)\nA := 121a\nendif\nF = {GENCODE.format('$(A)')}\n", "not-judged"),
+        ("Makefile", f"ifeq ($(B),1)\nF = {FAMILY}\nelse\nF = {HOPPER}\nendif\n", "reservation"),
+        ("setup.py", f"if CUDA >= (12, 9):\n    f = '{FAMILY}'\nelse:\n    f = '{HOPPER}'\n", "yes"),
+        # Loops over a list, and the sources that a target or a command names.
+        ("Makefile", f"S := 120a 121a\nF := $(foreach s,$(S),{GENCODE.format('$(s)')})\n", "yes"),
+        ("build.sh", f"for a in 90 100a; do\n  nvcc {GENCODE.format('${a}')} -c kernel.cu\ndone\n", "no"),
+        ("build.sh", f"nvcc {HOPPER} -c kernel.cu\nnvcc {FAMILY} -c other.cu\n", "no"),
+        (
+            CMAKE,
+            "add_library(k kernel.cu)\nadd_library(o other.cu)\nset_property(TARGET k PROPERTY CUDA_ARCHITECTURES 90a)\n"
+            "set_target_properties(o PROPERTIES CUDA_ARCHITECTURES 120f)\n",
+            "no",
+        ),
+        # PTX alone, and what PyTorch's extensions take.
+        ("Makefile", "F = -gencode arch=compute_120f,code=compute_120f\n", "reservation"),
+        ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0f'\n", "no"),
+        ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0a;12.1a'\n", "yes"),
+        ("setup.py", EXTENSION, "no"),  # not set: plain sm_120 and PTX
+    ],
+)  # fmt: skip
+def test_a_build_file_is_read_as_its_own_program_reads_it(
+    doctor: Doctor, tmp_path: Path, name: str, text: str, answer: str
+) -> None:
+    root = write(tmp_path / "p", kernel__cu=BOTH, other__cu="__global__ void other() {}\n")
+    (root / name).write_text(text)
+    _, project = doctor("--cuda", "13.0", root)
+    assert set(answers(project).values()) == {answer}
+    assert not any(re.search(r"LIST=.*\df", row["todo"]) for row in project["gpus"])
 
 
 def test_the_line_that_does_not_compile_is_named_with_what_it_needs(doctor: Doctor, tmp_path: Path) -> None:
@@ -164,6 +215,7 @@ def test_a_known_tree_inside_is_found_and_judged(
             "ARG CUDA=12.8.1\nFROM nvidia/cuda:${CUDA}-devel\nENV TORCH_CUDA_ARCH_LIST=12.1a\n",
             "CUDA 12.8 does not support",
         ),
+        ("FROM nvidia/cuda:12.8.1-devel AS b\nFROM b\nENV TORCH_CUDA_ARCH_LIST=12.1a\n", "CUDA 12.8 does not support"),
         ("FROM x\nENV TORCH_CUDA_ARCH_LIST=12.1a NVCC_APPEND_FLAGS=-arch=sm_121a\n", "adds PTX for plain sm_121"),
         ("FROM x\nENV FLASHINFER_CUDA_ARCH_LIST=12.0a,12.1a\n", "with one space between them"),
         ("FROM x\nENV TORCH_CUDA_ARCH_LIST=121a\n", "PyTorch takes nothing but"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,6 @@ from fp4patch.binaries import remedies, scan
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.doctor import compilers, gpus, packages
-from fp4patch.doctor.run import judge_list
 from fp4patch.proof.gpu import Driver, Gpu
 from fp4patch.proof.toolchain import Toolchain
 
@@ -179,29 +178,6 @@ def test_the_assembler_of_triton_that_is_named_is_green(tmp_path: Path, cause: s
         assert Path(path).is_file()
         environ = {name: path}
     assert {one.level for one in packages.examine_triton(machine(tmp_path, **environ), [GB10])} == {Level.GREEN}
-
-
-# --- environment -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("cause", "value"),
-    [
-        ("list_form", "12.0a;12.1a"),
-        ("list_for_gpus", "12.0a"),
-        ("list_for_gpus", "12.1a 9.0a"),
-    ],
-)
-def test_the_list_that_is_named_for_the_environment_is_green(tmp_path: Path, cause: str, value: str) -> None:
-    name = "FLASHINFER_CUDA_ARCH_LIST"
-
-    def judged(value: str) -> Sequence[Finding]:
-        found = packages.examine_lists(machine(tmp_path, **{name: value}))
-        return [judge_list(one, value, GPUS, None) for one in found]
-
-    (finding,) = red(judged(value), cause)
-    exported = shlex.split(finding.remedy.partition("export ")[2].replace(", or", " "))[0]
-    assert [one.level for one in judged(exported.partition("=")[2])] == [Level.GREEN]
 
 
 # --- the machine -----------------------------------------------------------------------------------------------------
