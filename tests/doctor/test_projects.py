@@ -107,7 +107,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         ("build.sh", f"nvcc {HOPPER} -c kernel.cu\nnvcc {FAMILY} -c other.cu\n", "no"),
         (
             CMAKE,
-            "add_library(k kernel.cu)\nadd_library(o other.cu)\nset_property(TARGET k PROPERTY CUDA_ARCHITECTURES 90a)\n"
+            "add_library(k kernel.cu)\nset_property(TARGET k PROPERTY CUDA_ARCHITECTURES 90a)\nadd_library(o x.cu)\n"
             "set_target_properties(o PROPERTIES CUDA_ARCHITECTURES 120f)\n",
             "no",
         ),
