@@ -33,7 +33,7 @@ READS = "Python"
 TIMEOUT = 120
 """Seconds for all questions about a tree; eight lists on two GPUs take half a second."""
 
-_LARGEST = 1 << 20
+_LARGEST = 1 << 23
 """Bytes of an answer."""
 _GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(sm|compute)_(\d+)(\d[af]?)")
 """As FlashInfer writes it: machine code, or PTX."""
@@ -51,6 +51,7 @@ class _Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     flags: dict[str, list[str]] = {}
+    parts: dict[str, dict[str, list[str]]] = {}
     stops: Annotated[str, Field(max_length=2000)] = ""
     unknown: Annotated[str, Field(max_length=2000)] = ""
 
@@ -135,7 +136,8 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTa
         if stops := refused(Version(cuda), map(Arch.parse, sorted(made))):
             return JitTargets({}, stops)
         found[module.name], ptx[module.name] = tuple(sorted(made)), tuple(sorted(beside))
-    return JitTargets(found, ptx=ptx)
+    parts = {(name, kind): tuple(made) for name, kinds in answer.parts.items() for kind, made in kinds.items()}
+    return JitTargets(found, ptx=ptx, parts=parts)
 
 
 def _row(cuda: str, asked: str, made: Sequence[JitTargets | TargetsUnknown]) -> BuildRow:
@@ -144,8 +146,9 @@ def _row(cuda: str, asked: str, made: Sequence[JitTargets | TargetsUnknown]) -> 
         return BuildRow(cuda, asked, (), error=str(lost))
     kernels = {arch for there in on.values() for archs in there.modules.values() for arch in archs}
     ptx = {f"{name} on {gpu}": archs for gpu, there in on.items() for name, archs in there.ptx.items()}
+    parts = {(f"{name} on {gpu}", kind): v for gpu, there in on.items() for (name, kind), v in there.parts.items()}
     reaches = {gpu: _together(on[gpu], gpu) for gpu in GPUS}
-    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, ptx=ptx, reaches=reaches)
+    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, ptx=ptx, parts=parts, reaches=reaches)
 
 
 def _together(there: JitTargets, gpu: Arch) -> Reach:

@@ -22,6 +22,7 @@ import os
 import resource
 import subprocess
 import sys
+import sysconfig
 import traceback
 from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
@@ -65,10 +66,10 @@ class UnknownDecides(BaseException):
 
 
 class Called(BaseException):
-    """``gen_jit_spec`` was called with these flags. The rest of the function does not matter."""
+    """``gen_jit_spec`` was called with these arguments. The rest of the function does not matter."""
 
-    def __init__(self, flags: object) -> None:
-        self.flags = flags
+    def __init__(self, *arguments: object, **named: object) -> None:
+        self.arguments, self.named = arguments, named
 
 
 def _decides(*_: object) -> NoReturn:
@@ -139,11 +140,14 @@ class Finder(MetaPathFinder, Loader):
     def __init__(self, root: Path) -> None:
         self._root = root
         self._codes: dict[str, CodeType] = {}
+        self._paths: dict[str, str] = {}
         self._exported: dict[Path, Mapping[str, tuple[str, str]]] = {}
         self.modules: Mapping[str, Mapping[str, object]] = {}
         """Known values of stand-ins, by module."""
         self.failed = ""
         """The first import of one of FlashInfer's files that failed, with the place."""
+        self.gen_jit_spec: Any = None
+        """FlashInfer's own function of this name."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
         """Return the specification of FlashInfer's modules and of stand-ins."""
@@ -183,6 +187,8 @@ class Finder(MetaPathFinder, Loader):
             self.failed = self.failed or self.place(error, spec.origin)
             vars(module)["__getattr__"] = lambda _: UnknownValue()
         if "gen_jit_spec" in vars(module):
+            if spec.name == f"{PACKAGE}.jit.core":
+                self.gen_jit_spec = vars(module)["gen_jit_spec"]
             vars(module)["gen_jit_spec"] = _gen_jit_spec
 
     def _exports(self, package: str, init: Path) -> Callable[[str], object]:
@@ -205,6 +211,15 @@ class Finder(MetaPathFinder, Loader):
 
         return get
 
+    def path(self, name: str) -> str:
+        """Return a path from FlashInfer's root, which may be made of links; of a generated file its end."""
+        if name not in self._paths:
+            parts = name.split("/")[1:]
+            tails = ("/".join(parts[at:]) for at in range(len(parts)))
+            own = (tail for tail in tails if os.path.exists(f"{self._root}/{tail}"))  # noqa: PTH110 - a Path takes ten times as long
+            self._paths[name] = next(own, "/".join(parts[-2:]))
+        return self._paths[name]
+
     def place(self, error: BaseException, file: str = "") -> str:
         """Return an error with the last line of FlashInfer's that it passed, or with the file that does not compile."""
         own = f"{self._root}/"
@@ -216,8 +231,8 @@ class Finder(MetaPathFinder, Loader):
         return f"{where}{type(error).__name__}: {error}"
 
 
-def _gen_jit_spec(*_: object, extra_cuda_cflags: object = None, **__: object) -> NoReturn:
-    raise Called(extra_cuda_cflags)
+def _gen_jit_spec(*arguments: object, **named: object) -> NoReturn:
+    raise Called(*arguments, **named)
 
 
 def _machine(cuda: str, capability: Sequence[int]) -> Mapping[str, Mapping[str, object]]:
@@ -227,8 +242,11 @@ def _machine(cuda: str, capability: Sequence[int]) -> Mapping[str, Mapping[str, 
         device_count=lambda: 1, is_available=lambda: True, get_device_capability=lambda *_: tuple(capability)
     )
     vars(version).update(cuda=cuda)
+    abi = SimpleNamespace(_GLIBCXX_USE_CXX11_ABI=True)
+    includes = SimpleNamespace(find_include_path=lambda: "/tvm", find_dlpack_include_path=lambda: "/dlpack")
     return {
-        "torch": {"cuda": devices, "version": version, "__version__": TORCH},
+        "torch": {"cuda": devices, "version": version, "__version__": TORCH, "_C": abi},
+        "tvm_ffi": {"libinfo": includes},
         "torch.cuda": vars(devices),
         "torch.version": vars(version),
         "torch.torch_version": {"TorchVersion": Version, "__version__": TORCH},
@@ -252,7 +270,7 @@ def _answer_for_nvcc(cuda: str, targets: Sequence[str]) -> None:
     subprocess.run = run  # type: ignore[assignment]
 
 
-def _flags(root: Path, module: Mapping[str, Any]) -> list[str]:
+def _flags(finder: Finder, root: Path, module: Mapping[str, Any]) -> tuple[list[str], dict[str, list[str]]]:
     """Return the flags of one module. UnknownDecides is raised if the function does not determine them."""
     file = next((path for path in module["search"] if (root / path).is_file()), module["search"][-1])
     if not (root / file).is_file():
@@ -264,26 +282,51 @@ def _flags(root: Path, module: Mapping[str, Any]) -> list[str]:
     try:
         function(*module["arguments"])
     except Called as called:
-        if isinstance(called.flags, list) and all(isinstance(flag, str) for flag in called.flags):
-            return called.flags
+        flags = called.named.get("extra_cuda_cflags")
+        if isinstance(flags, list) and all(isinstance(flag, str) for flag in flags):
+            return flags, _parts(finder, called)
         raise UnknownDecides(f"{file}: the flags that {module['function']} gives are not known") from None
     raise UnknownDecides(f"{file}: {module['function']} does not call gen_jit_spec")
 
 
+def _parts(finder: Finder, called: Called) -> dict[str, list[str]]:
+    """Return the sources and the flags of a module by kind, as FlashInfer itself writes them for ninja.
+
+    Empty if the stand-ins do not suffice for that.
+    """
+    written: list[str] = []
+    core = vars(sys.modules[f"{PACKAGE}.jit.core"])
+    core["write_if_different"] = lambda _, content: written.append(content)
+    with suppress(Exception, UnknownDecides):
+        finder.gen_jit_spec(*called.arguments, **called.named).write_ninja()
+    found: dict[str, set[str]] = {}
+    for line in "".join(written).replace("$\n", "").splitlines():
+        name, _, values = line.partition(" = ")
+        if line.startswith("build ") and "compile " in line:
+            found.setdefault("source", set()).add(finder.path(line.rpartition(" ")[2]))
+        elif values and name != "name":
+            for value in values.split():
+                flag = value[: value.find("/")] if value.startswith(("/", "-I/", "-L/")) else value
+                if not value.startswith("-gencode"):
+                    own = flag + finder.path(value.removeprefix(flag)) if flag != value else value
+                    found.setdefault(name.strip(), set()).add(own)
+    return {kind: sorted(values) for kind, values in found.items()}
+
+
 def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
     """Return the flags of each module, the exception by which the build stops, or the reason why neither is known."""
-    flags = {}
+    flags, parts = {}, {}
     finder.failed = ""
     for module in modules:
         try:
-            flags[module["name"]] = _flags(root, module)
+            flags[module["name"]], parts[module["name"]] = _flags(finder, root, module)
         except UnknownDecides as error:
             return {"unknown": finder.failed or finder.place(error)}
         except _OWN as error:
             return {"stops": f"{type(error).__name__}: {error}"}
         except Exception as error:  # the modelled machine may not have everything that FlashInfer needs
             return {"unknown": finder.place(error)}
-    return {"flags": flags}
+    return {"flags": flags, "parts": parts}
 
 
 def _restrict(scratch: Path) -> None:
@@ -326,6 +369,7 @@ def main(result: Path) -> None:
     root = Path(question["root"])
     finder = Finder(root)
     sys.path[:] = [entry for entry in sys.path if not Path(entry, "packaging").is_dir()]  # no optional packages
+    sysconfig.get_config_vars()  # reads a module, which would be a stand-in later
     sys.meta_path.insert(0, finder)
     logging.disable()
     _restrict(result.parent.absolute())

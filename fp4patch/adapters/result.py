@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
+from fp4patch.catalog.target import Build
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
 from fp4patch.core.document import HIDDEN, Document
+
+Parts = Mapping[tuple[str, str], tuple[str, ...]]
+"""What a build is made of: the sources, definitions, options, libraries and properties of each target and source. The
+key is the target (empty: all of them) and the kind."""
+
+_FROM_LEAST = (Reach.NOTHING, Reach.PTX, Reach.BARE, Reach.SUFFIXED)
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,8 @@ class JitTargets(Document):
     """Message of the exception that the build raises instead of compiling; else empty."""
     ptx: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=HIDDEN)
     """Architectures of the PTX in each module."""
+    parts: Parts = field(default_factory=dict, metadata=HIDDEN)
+    """What the modules are made of."""
 
     @property
     def targets(self) -> str:
@@ -54,6 +64,8 @@ class BuildRow(Document):
     """Machine code of each source, not of FP4 kernels alone; empty for a build at run time."""
     ptx: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=HIDDEN)
     """PTX of each source, or of each module on each GPU's machine."""
+    parts: Parts = field(default_factory=dict, metadata=HIDDEN)
+    """What the build is made of; empty if it could not be recorded."""
     reaches: dict[Arch, Reach] = field(default_factory=dict)
     """Support of each GPU (``sm_121``)."""
     error: str = ""
@@ -66,6 +78,28 @@ class BuildRow(Document):
     """What a library of the build calls and does not have, so that it cannot be imported."""
     setting: str = ""
     """Environment variable of the arch list: ``TORCH_CUDA_ARCH_LIST``."""
+
+    def of(self, kernels: str, build: Build) -> BuildRow:
+        """Return the row of the sources whose paths match; of a build at run time, or one that stops, itself."""
+        if self.stops or not self.code:
+            return self
+        chosen = {source: set(archs) for source, archs in self.code.items() if re.search(kernels, source)}
+        # A GPU is supported as its least supported kernel is, each by whichever of the kernel's targets it loads.
+        support = {gpu: {self._support(source, gpu, build) for source in chosen} for gpu in GPUS if chosen}
+        reaches = {gpu: min(found, key=_FROM_LEAST.index) for gpu, found in support.items()}
+        common = set.intersection(*chosen.values()) if chosen else set[str]()
+        some = set[str]().union(*chosen.values()) - common
+        reaches = reaches or dict.fromkeys(GPUS, Reach.NOTHING)
+        return replace(self, kernels=tuple(sorted(common)), in_part=tuple(sorted(some)), reaches=reaches)
+
+    def _support(self, source: str, gpu: Arch, build: Build) -> Reach:
+        found = reach(map(Arch.parse, self.code[source]), gpu)
+        if build.converts:
+            return found
+        if found is Reach.BARE:
+            return Reach.SUFFIXED
+        compiled = any(Arch.parse(arch).compiles_on(gpu) for arch in self.ptx.get(source, ()))
+        return Reach.PTX if found is Reach.NOTHING and compiled else found
 
     def reached(self, targets: Iterable[str], cuda: str = "") -> BuildRow:
         """Return the row with the support of each GPU: none if the compiler of ``cuda`` refuses one of the targets."""

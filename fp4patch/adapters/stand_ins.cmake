@@ -18,17 +18,34 @@ macro(cmake_minimum_required)
     _cmake_minimum_required(${ARGV})
   endif()
 endmacro()
-# Commands that need a project, a compiler, the network or a build directory, and those that write.
-foreach(_name project enable_language add_custom_target add_dependencies add_custom_command add_library add_executable
-        target_compile_definitions target_include_directories target_link_libraries
-        target_link_options target_sources set_target_properties set_source_files_properties install add_subdirectory
-        find_library find_program find_path find_file add_compile_definitions
-        add_compile_options include_directories link_directories enable_testing add_definitions link_libraries
-        FetchContent_Declare get_target_property try_compile try_run check_cxx_compiler_flag
-        check_language get_source_file_property configure_file write_file make_directory remove exec_program export
-        export_library_dependencies)
+# Questions about a project, a compiler or a machine, and commands that write: they do nothing.
+foreach(_name project enable_language find_library find_program find_path find_file enable_testing get_target_property
+        try_compile try_run check_cxx_compiler_flag check_language get_source_file_property write_file make_directory
+        remove exec_program export export_library_dependencies)
   cmake_language(EVAL CODE "macro(${_name})\nendmacro()")
 endforeach()
+# What a build is made of. Each call is a line of the record: `call NAME ARGUMENT;ARGUMENT`.
+foreach(_name add_library add_executable add_custom_target add_custom_command add_dependencies add_subdirectory
+        add_compile_definitions add_compile_options add_definitions add_link_options include_directories
+        link_directories link_libraries Python_add_library target_sources target_compile_definitions
+        target_compile_features target_compile_options target_include_directories target_link_directories
+        target_link_libraries target_link_options target_precompile_headers set_property set_target_properties
+        set_source_files_properties set_directory_properties install configure_file FetchContent_Declare)
+  cmake_language(EVAL CODE "function(${_name})\n_record(${_name} \"\${ARGV}\")\nendfunction()")
+endforeach()
+function(_record _name _arguments)
+  string(REPLACE "\n" " " _arguments "${_arguments}")
+  _file(APPEND "${RUN_RECORD}" "call ${_name} ${_arguments}\n")
+endfunction()
+# The variables that CMake reads when it writes the build, as they are at the end.
+function(_record_variables)
+  get_cmake_property(_variables VARIABLES)
+  list(FILTER _variables INCLUDE REGEX "^(CMAKE|CUDA|TORCH)_")
+  list(FILTER _variables EXCLUDE REGEX "^CMAKE_(MATCH_|CURRENT_|ARG|SCRIPT)|_ARCHS?$|^CUDA_ARCH")
+  foreach(_variable ${_variables})
+    _record(variable "${_variable};${${_variable}}")
+  endforeach()
+endfunction()
 macro(FetchContent_MakeAvailable _stub_project)
   string(TOLOWER "${_stub_project}" _stub_lower)
   set(${_stub_lower}_SOURCE_DIR "/fetched/${_stub_lower}")
@@ -52,6 +69,8 @@ macro(file _stub_what)
     set(${ARGV1} "")
   elseif("${_stub_what}" MATCHES "^(READ|GLOB|MD5|SHA256|STRINGS|REAL_PATH)$")
     _file(${ARGV})
+  else()
+    _record(file "${ARGV}")
   endif()
 endmacro()
 # The tree's own files are read; CMake's modules are not.
@@ -74,6 +93,7 @@ macro(find_package)
 endmacro()
 # Every process succeeds without output: Python helpers and kernel generators.
 function(execute_process)
+  _record(execute_process "${ARGV}")
   cmake_parse_arguments(_p "" "OUTPUT_VARIABLE;RESULT_VARIABLE;ERROR_VARIABLE" "COMMAND" ${ARGN})
   foreach(_v ${_p_OUTPUT_VARIABLE} ${_p_ERROR_VARIABLE})
     set(${_v} "" PARENT_SCOPE)
@@ -81,28 +101,6 @@ function(execute_process)
   if(_p_RESULT_VARIABLE)
     set(${_p_RESULT_VARIABLE} 0 PARENT_SCOPE)
   endif()
-endfunction()
-# The record: per source, each -gencode flag that the tree's own macros set.
-function(set_property)
-  if("${ARGV0}" STREQUAL "SOURCE")
-    foreach(_argument ${ARGN})
-      if("${_argument}" MATCHES "\\.cu$")
-        list(APPEND _sources "${_argument}")
-      endif()
-    endforeach()
-    if("${ARGN}" MATCHES "arch=(compute_[0-9]+[af]?),code=([a-z]+_[0-9]+[af]?)")
-      foreach(_source ${_sources})
-        _file(APPEND "${RUN_RECORD}" "source ${_source} ${CMAKE_MATCH_1} ${CMAKE_MATCH_2}\n")
-      endforeach()
-    endif()
-  endif()
-endfunction()
-# Each extension: its sources, and the flags that they get.
-function(Python_add_library _name)
-  _file(APPEND "${RUN_RECORD}" "library ${_name} ${ARGN}\n")
-endfunction()
-function(target_compile_options _name)
-  _file(APPEND "${RUN_RECORD}" "options ${_name} ${ARGN}\n")
 endfunction()
 function(message _mode)
   if("${_mode}" STREQUAL "FATAL_ERROR")

@@ -13,16 +13,16 @@ before any of this.
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
-from fp4patch.adapters.result import BuildRow, JitTargets
+from fp4patch.adapters.result import BuildRow, JitTargets, Parts
 from fp4patch.catalog.target import Build
 from fp4patch.core import process
-from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
+from fp4patch.core.arch import GB10, GPUS, Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.extra import install
 from fp4patch.core.process import processors
@@ -34,7 +34,6 @@ TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
 _DETECTED = {GB10: "12.1(2.0)"}
 """What PyTorch 2.11 and before make of a detected GPU; of others its capability."""
-_FROM_LEAST = (Reach.NOTHING, Reach.PTX, Reach.BARE, Reach.SUFFIXED)
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ class EvaluatedBuild:
     """For each .cu file the PTX in it (``compute_…``)."""
     error: str = ""
     """The tree's own fatal error, if it stopped."""
-    libraries: dict[str, tuple[tuple[str, ...], frozenset[str]]] = field(default_factory=dict)
-    """For each extension its sources, and the macros that the build defines for them."""
+    parts: Parts = field(default_factory=dict)
+    """What the build is made of, but for architectures."""
 
     def of(self, pattern: str) -> tuple[str, ...]:
         """Return the architectures of the sources whose path matches; all of those must agree."""
@@ -59,17 +58,74 @@ class EvaluatedBuild:
         return found.pop() if found else ()
 
 
+class Sources:
+    """The sources of a tree, each read once for all arch lists."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._called: dict[str, list[tuple[str, str]]] = {}
+        self._texts: dict[str, str] = {}
+        self._defined: dict[tuple[str, str], bool] = {}
+
+    def undefined(self, made: EvaluatedBuild) -> str:
+        """Return what an extension calls under a macro of its build, and none of its sources defines; else nothing.
+
+        Such a library is built and cannot be imported.
+        """
+        for name, what in made.parts:
+            if what != "source":
+                continue
+            macros = {value.partition("=")[0] for value in made.parts.get((name, "definition"), ())}
+            sources = [source for source in made.parts[name, what] if source.endswith((".cu", ".cpp"))]
+            for source in sources:
+                for macro, symbol in self._calls(source):
+                    if macro in macros and not any(self._defines(other, symbol) for other in sources):
+                        called = f"{source} calls {symbol} under {macro}, and no source has it"
+                        return f"{name} cannot be imported: {called}"
+        return ""
+
+    def _text(self, source: str) -> str:
+        if source not in self._texts:
+            try:
+                self._texts[source] = (self.root / source).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                self._texts[source] = ""  # of a source that the build generates
+        return self._texts[source]
+
+    def _calls(self, source: str) -> list[tuple[str, str]]:
+        """Return the functions that a source declares under a macro, each with the macro."""
+        if source not in self._called:
+            self._called[source] = [
+                (macro, symbol)
+                for condition, body in _CONDITIONAL.findall(self._text(source))
+                for symbol in _DECLARED.findall(body)
+                for macro in re.findall(r"\w+", condition)
+            ]
+        return self._called[source]
+
+    def _defines(self, source: str, symbol: str) -> bool:
+        if (source, symbol) not in self._defined:
+            definition = rf"\b{symbol}\s*\([^;{{}}]*\)\s*\{{"
+            self._defined[source, symbol] = bool(re.search(definition, self._text(source)))
+        return self._defined[source, symbol]
+
+
+_CONDITIONAL = re.compile(r"^#\s*if\b([^\n]*)\n(.*?)^#\s*endif", re.MULTILINE | re.DOTALL)
+_DECLARED = re.compile(r"^(?:extern\s+)?void\s+(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
+
+
 def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list."""
+    sources = Sources(root)
     with ThreadPoolExecutor(processors()) as pool:
-        return tuple(pool.map(lambda question: _row(root, build, *question), questions))
+        return tuple(pool.map(lambda question: _row(sources, build, *question), questions))
 
 
-def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
+def _row(sources: Sources, build: Build, cuda: str, asked: str) -> BuildRow:
     if asked:
-        return _of_list(root, build, cuda, asked)
+        return _of_list(sources, build, cuda, asked)
     # Not set: PyTorch detects the machine's GPU.
-    rows = {gpu: _of_list(root, build, cuda, _DETECTED.get(gpu, gpu.torch)) for gpu in GPUS}
+    rows = {gpu: _of_list(sources, build, cuda, _DETECTED.get(gpu, gpu.torch)) for gpu in GPUS}
     on = {
         gpu: JitTargets({"kernels": row.kernels}, row.stops or row.lacks) for gpu, row in rows.items() if not row.error
     }
@@ -79,61 +135,14 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     return BuildRow(cuda, asked, tuple(kernels), on={} if error else on, reaches=reaches, error=error)
 
 
-def _of_list(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
+def _of_list(sources: Sources, build: Build, cuda: str, asked: str) -> BuildRow:
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
-        made = configure(root, cuda, asked, Path(scratch))
-    chosen = [source for source in made.sources if re.search(build.kernels, source)]
-    kernels = [set(made.sources[source]) for source in chosen]
-    # A GPU is supported as its least supported kernel is, each by whichever of the kernel's targets it loads.
-    support = {gpu: {_support(made, source, gpu, build) for source in chosen} for gpu in GPUS if chosen}
-    reaches = {gpu: min(found, key=_FROM_LEAST.index) for gpu, found in support.items()}
-    common = set.intersection(*kernels) if kernels else set[str]()
-    some = set[str]().union(*kernels) - common
-    targets = tuple(sorted(common)), tuple(sorted(some))
-    row = BuildRow(cuda, asked, *targets, code=made.sources, ptx=made.ptx, reaches=reaches, error=made.error)
+        made = configure(sources.root, cuda, asked, Path(scratch))
+    lacks = sources.undefined(made)
+    row = BuildRow(cuda, asked, (), code=made.sources, ptx=made.ptx, parts=made.parts, error=made.error, lacks=lacks)
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
-    row = replace(row, lacks=undefined(root, made))
-    return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
-
-
-def _support(made: EvaluatedBuild, source: str, gpu: Arch, build: Build) -> Reach:
-    found = reach(map(Arch.parse, made.sources[source]), gpu)
-    if build.converts:
-        return found
-    if found is Reach.BARE:
-        return Reach.SUFFIXED
-    compiled = any(Arch.parse(arch).compiles_on(gpu) for arch in made.ptx.get(source, ()))
-    return Reach.PTX if found is Reach.NOTHING and compiled else found
-
-
-def undefined(root: Path, made: EvaluatedBuild) -> str:
-    """Return what an extension calls under a macro of its build, and none of its sources defines; else nothing.
-
-    Such a library is built and cannot be imported.
-    """
-    for name, (sources, macros) in made.libraries.items():
-        texts = {source: _text(root / source) for source in sources}
-        for source, text in texts.items():
-            for macro in macros:
-                for inside in re.findall(
-                    rf"^#\s*if\b[^\n]*\b{macro}\b[^\n]*\n(.*?)^#\s*endif", text, re.MULTILINE | re.DOTALL
-                ):
-                    for symbol in _DECLARED.findall(inside):
-                        defines = re.compile(rf"\b{symbol}\s*\([^;{{}}]*\)\s*\{{")
-                        if not any(defines.search(other) for other in texts.values()):
-                            what = f"{source} calls {symbol} under {macro}, and no source has it"
-                            return f"{name} cannot be imported: {what}"
-    return ""
-
-
-_DECLARED = re.compile(r"^(?:extern\s+)?void\s+(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""  # of a source that the build generates
+    archs = requested if made.error else {arch for archs in made.sources.values() for arch in archs}
+    return row.of(build.kernels, build).reached(archs)
 
 
 def cmake() -> str | None:
@@ -190,7 +199,8 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Evaluated
     }
     stand_ins = resources.files(__package__).joinpath("stand_ins.cmake").read_text(encoding="utf-8")
     lines = [f"set({key} {_quoted(str(value))})" for key, value in settings.items()]
-    script.write_text("\n".join([*lines, stand_ins, f"_include({_quoted(f'{tree}/CMakeLists.txt')})", ""]))
+    lines += [stand_ins, f"_include({_quoted(f'{tree}/CMakeLists.txt')})", "_record_variables()"]
+    script.write_text("\n".join([*lines, ""]))
     try:
         done = process.run([program, "-P", script], limit=TIMEOUT, folder=tree)
     except TimeoutError as error:
@@ -200,7 +210,8 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Evaluated
     told = record.read_text(encoding="utf-8", errors="replace")
     if done.status:
         _blame_cmake(program, told, done.err)
-    return _read(told, _reason(done.err) if done.status else "")
+    paths = {str(scratch): "build", str(tree.resolve()): "tree", str(tree): "tree"}
+    return _read(told, _reason(done.err) if done.status else "", paths)
 
 
 _TOO_OLD = re.compile(r"is not known to this version of CMake|greater than this version|You are running version")
@@ -230,28 +241,61 @@ def _quoted(value: str) -> str:
     return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
 
 
-def _read(record: str, error: str) -> EvaluatedBuild:
+def _read(record: str, error: str, paths: Mapping[str, str]) -> EvaluatedBuild:
+    """Return the result of a record. In values, each of ``paths`` is replaced: both sides of a comparison have their
+    own."""
     everywhere: tuple[str, ...] = ()
-    sources: dict[str, set[str]] = {}
-    ptx: dict[str, set[str]] = {}
-    libraries: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {}
+    code: dict[str, dict[str, set[str]]] = {"sm": {}, "compute": {}}
+    parts: dict[tuple[str, str], set[str]] = {}
     for line in record.splitlines():
         kind, _, rest = line.partition(" ")
-        name, _, listed = rest.partition(" ")
-        if kind == "library":
-            libraries[name] = tuple(one for one in listed.split(";") if one.endswith((".cu", ".cpp"))), frozenset()
-        elif kind == "options" and name in libraries:
-            macros = frozenset(re.findall(r"-D(\w+)", listed))
-            libraries[name] = libraries[name][0], libraries[name][1] | macros
         if kind == "global":
             everywhere = tuple(sorted(rest.split(";")))
-        elif kind == "source":
-            source, _, code = rest.rsplit(maxsplit=2)
-            kind, _, number = code.partition("_")
-            if kind in ("sm", "compute"):
-                made = sources if kind == "sm" else ptx
-                made.setdefault(source, set()).add(Arch.parse(number).torch)
-    return EvaluatedBuild(everywhere, _sorted(sources), _sorted(ptx), error, libraries)
+        elif kind == "call":
+            command, _, listed = rest.partition(" ")
+            for subject, what, value in _parts(command, listed.split(";")):
+                for kind, number in _GENCODE.findall(value):
+                    code[kind].setdefault(subject, set()).add(Arch.parse(number).torch)
+                other = _GENCODE.sub("", value)
+                for path, name in paths.items():
+                    other = other.replace(path, name)
+                if other and not _ARCHS.fullmatch(other):
+                    parts.setdefault((subject, what), set()).add(other)
+    made = {key: tuple(sorted(values)) for key, values in parts.items()}
+    return EvaluatedBuild(everywhere, _sorted(code["sm"]), _sorted(code["compute"]), error, made)
+
+
+_GENCODE = re.compile(r"-gencode[ =]arch=compute_\d+[af]?,code=(sm|compute)_(\d+[af]?)")
+_ARCHS = re.compile(r"\d+\.\d[af]?(\+PTX)?(,\d+\.\d[af]?(\+PTX)?)*")
+"""A list of architectures, which a generator of kernels gets."""
+_SCOPES = frozenset(("PRIVATE", "PUBLIC", "INTERFACE", "APPEND", "PROPERTY", "PROPERTIES", "MODULE", "BEFORE", "AFTER"))
+_WHAT = {
+    **dict.fromkeys(("Python_add_library", "add_library", "add_executable", "target_sources"), "source"),
+    **dict.fromkeys(("target_compile_definitions", "add_compile_definitions", "add_definitions"), "definition"),
+    **dict.fromkeys(("target_compile_options", "add_compile_options"), "option"),
+    **dict.fromkeys(("target_link_libraries", "link_libraries"), "library"),
+}
+"""Names of what a command gives a target; of other commands their own."""
+_PROPERTIES = ("set_property", "set_source_files_properties", "set_target_properties")
+_OF_DIRECTORY = re.compile(r"add_(compile|link)_|add_definitions|include_dir|link_|set_directory")
+
+
+def _parts(command: str, arguments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield target or source, kind and value of each thing that a command adds to the build."""
+    what = _WHAT.get(command, command)
+    if command in _PROPERTIES:
+        if command == "set_property":
+            arguments = arguments[1:]
+        at = next((n for n, word in enumerate(arguments) if word in _SCOPES), len(arguments))
+        of_them = " ".join(value for value in arguments[at:] if value not in _SCOPES)
+        yield from ((subject, "property", of_them) for subject in arguments[:at])
+        return
+    subject, values = ("", arguments) if _OF_DIRECTORY.match(command) else (arguments[0], arguments[1:])
+    for value in values:
+        if macro := re.fullmatch(r"(\$<\$<COMPILE_LANGUAGE:CUDA>:)?-D(.*?)>?", value):
+            yield subject, "definition", macro[2]
+        elif value and value not in _SCOPES:
+            yield subject, what, value
 
 
 def _sorted(made: dict[str, set[str]]) -> dict[str, tuple[str, ...]]:

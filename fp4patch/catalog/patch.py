@@ -42,6 +42,8 @@ class BuildCheck(Manifest):
     """Arch lists for which the patched build must have the same result as the pristine one."""
     keeps: tuple[str, ...] = ()
     """Arch lists, with and without SM12x, for which no source may get other code for other GPUs."""
+    changes: tuple[str, ...] = ()
+    """Other changes of what targets of the build are made of, as verify names them: ``definition none -> NAME=1``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
@@ -42,35 +43,72 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
     checks = [(patch, check) for patch in patches for check in patch.builds]
     if build is None or not checks:
         return Evaluated()
+    lists = dict.fromkeys(a for _, check in checks for a in (*check.same, *check.reaches, *check.keeps))
     with tempfile.TemporaryDirectory(prefix="fp4patch-builds-") as scratch:
         before = Path(scratch) / "pristine"
         _link(pristine.root.resolve(), before, pristine.overlay)
-        results: list[BuildResult] = []
-        aside: list[SetAside] = []
-        for patch, check in checks:
-            others = "|".join(one.kernels for of, one in checks if of is not patch and one.kernels)
-            try:
-                results += _results(check_id(patch, check), check, others, tree.target, build, before, tree.root)
-            except ToolchainError as error:
-                aside.append(SetAside(check_id(patch, check), check.title, str(error)))
-    return Evaluated(tuple(results), tuple(aside))
+        try:
+            old = _rows(tree.target, build, before, dict.fromkeys([*lists, *map(_reference, lists)]))
+            new = _rows(tree.target, build, tree.root, lists)
+        except ToolchainError as error:
+            aside = (SetAside(check_id(patch, check), check.title, str(error)) for patch, check in checks)
+            return Evaluated(aside=tuple(aside))
+    stated = [change for _, check in checks for change in check.changes]
+    changes = {(c, a): _changes(old[c, _reference(a)], row, stated) for (c, a), row in new.items()}
+    results: list[BuildResult] = []
+    for patch, check in checks:
+        others = "|".join(other.kernels for of, other in checks if of is not patch and other.kernels)
+        results += _results(check_id(patch, check), check, others, build, old, new, changes)
+    return Evaluated(tuple(results))
+
+
+_Rows = Mapping[tuple[str, str], BuildRow]
+"""Results of a build by CUDA release and arch list."""
+
+
+def _rows(target: Target, build: Build, root: Path, lists: Iterable[str]) -> _Rows:
+    asked = [(cuda, archs) for cuda in (*build.cuda, _LATER) for archs in lists]
+    written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
+    return dict(zip(asked, adapters.of(target).evaluate(root, build, written), strict=True))
+
+
+def _reference(archs: str) -> str:
+    """Return the list for SM120 alone that stands for a list with SM121: ``12.0a`` for ``12.0a;12.1a``.
+
+    A patched build is made of what the pristine one is made of for this list.
+    """
+    return ";".join(dict.fromkeys(re.sub(r"^12\.1([af]?).*", r"12.0\1", arch) for arch in archs.split(";")))
+
+
+def _changes(old: BuildRow, new: BuildRow, stated: Sequence[str]) -> str:
+    """Return the first part of a build that was changed, and that no patch states; empty if there is none."""
+    if old.error or new.error:
+        return ""
+    found = []
+    for target, what in sorted(old.parts.keys() | new.parts.keys()):
+        values = [row.parts.get((target, what), ()) for row in (old, new)]
+        gone, came = ([v for v in values[n] if v not in values[not n]] for n in (0, 1))
+        change = f"{what} {', '.join(gone) or 'none'} -> {', '.join(came) or 'none'}"
+        if (gone or came) and change not in stated:
+            found.append(f"{target or 'all targets'}: {textwrap.shorten(change, 200)}")
+    return found[0] + (f" (and {len(found) - 1} more)" if len(found) > 1 else "") if found else ""
 
 
 def _results(
-    name: str, check: BuildCheck, others: str, target: Target, build: Build, before: Path, after: Path
+    name: str,
+    check: BuildCheck,
+    others: str,
+    build: Build,
+    old_rows: _Rows,
+    new_rows: _Rows,
+    changes: dict[tuple[str, str], str],
 ) -> Iterator[BuildResult]:
     """Yield the result of each list. ``others`` matches the sources that checks of other patches are for."""
-    build = replace(build, kernels=check.kernels) if check.kernels else build
     code = "code" if check.kernels else "code with the instruction"
     enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
-    asked = [
-        (cuda, archs)
-        for cuda in (*build.cuda, _LATER)
-        for archs in dict.fromkeys((*check.same, *check.reaches, *check.keeps))
-    ]
-    written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
-    old_rows, new_rows = (adapters.of(target).evaluate(root, build, written) for root in (before, after))
-    for (cuda, archs), old, new in zip(asked, old_rows, new_rows, strict=True):
+    lists = dict.fromkeys((*check.same, *check.reaches, *check.keeps))
+    for cuda, archs in (key for key in new_rows if key[1] in lists):
+        old, new = (rows[cuda, archs].of(check.kernels or build.kernels, build) for rows in (old_rows, new_rows))
         alike = (_said(old), old.in_part, _code(old, others)) == (_said(new), new.in_part, _code(new, others))
         fp4_in_file = not (check.kernels or new.on)
         wrong = [] if alike or archs not in check.same else ["it is not as before"]
@@ -88,7 +126,8 @@ def _results(
         if archs in check.keeps and not (old.error or old.stops or new.error or new.stops):
             changed = sorted(_beside(old) ^ _beside(new))
             wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
-        yield BuildResult(name, cuda, archs, _said(old), _said(new), "; ".join(wrong))
+        change = changes.pop((cuda, archs), "")  # the first check of a list names it
+        yield BuildResult(name, cuda, archs, _said(old), _said(new), "; ".join(wrong) or change)
 
 
 def _code(row: BuildRow, but: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:

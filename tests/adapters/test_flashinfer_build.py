@@ -134,6 +134,14 @@ def test_says_of_each_list_what_flashinfers_own_python_does(
                 assert found == targets == {Arch.parse(arch).number for arch in made.modules["fused MoE"]}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_sources_and_flags_of_each_module_are_known(package: Get, version: str) -> None:
+    parts = said(package(version), "12.1", GB10).parts
+    for module in BUILD.modules:
+        assert parts[module.name, "source"]
+        assert {"--expt-relaxed-constexpr", "-use_fast_math", "-DNDEBUG"} <= {*parts[module.name, "cuda_cflags"]}
+
+
 def test_says_what_stops_it(package: Get) -> None:
     assert said(package("0.6.8"), "12.0", SM120, "12.8").stops == "RuntimeError: SM 12.x requires CUDA >= 12.9"
     assert said(package("0.7.2"), "12.0", SM120, "12.8").targets == "12.0a"

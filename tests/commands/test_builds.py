@@ -92,6 +92,51 @@ def test_ptx_that_a_patch_adds_is_found_in_every_list(
     assert any(one.verdict is Verdict.FAIL and "PTX of " in one.detail for one in found)
 
 
+ENDS = "define_extension_target(\n    _C_stable_libtorch"
+CHANGED = {
+    "a macro is lost": (
+        'list(APPEND VLLM_GPU_FLAGS "-DENABLE_NVFP4_SM120=1")',
+        "",
+        "_C_stable_libtorch: definition ENABLE_NVFP4_SM120=1 -> none (and 3 more)",
+    ),
+    "an option of every file": (
+        ENDS,
+        f"add_compile_options(-use_fast_math)\n{ENDS}",
+        "all targets: option none -> -use_fast_math",
+    ),
+    "a flag of the compiler": (
+        ENDS,
+        f'set(CMAKE_CUDA_FLAGS "${{CMAKE_CUDA_FLAGS}} -G")\n{ENDS}',
+        "CMAKE_CUDA_FLAGS: variable none -> -G",
+    ),
+    "sources are left out": (
+        ENDS,
+        f'list(FILTER VLLM_STABLE_EXT_SRC EXCLUDE REGEX "nvfp4_scaled_mm_sm120")\n{ENDS}',
+        "_C_stable_libtorch: source csrc/quantization/fp4/nvfp4_scaled_mm_sm120_kernels.cu -> none",
+    ),
+    "a property of a source": (
+        ENDS,
+        f"set_source_files_properties(csrc/a.cu PROPERTIES COMPILE_FLAGS -O0)\n{ENDS}",
+        "csrc/a.cu: property none -> COMPILE_FLAGS -O0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "instead", "detail"), CHANGED.values(), ids=CHANGED)
+def test_what_the_build_is_made_of_stays(
+    evaluated: Callable[..., builds.Evaluated],
+    pristine_tree: Callable[[str, str], Path],
+    tmp_path: Path,
+    text: str,
+    instead: str,
+    detail: str,
+) -> None:
+    lists = (pristine_tree("vllm", "0.33.0") / LISTS).read_text(encoding="utf-8")
+    assert text in lists
+    found = evaluated({}, {LISTS: lists.replace(text, instead).encode()}, tmp_path).results
+    assert {one.detail for one in found if one.asked == "12.0a"} == {detail}
+
+
 def test_a_patch_that_makes_the_build_stop_fails(
     evaluated: Callable[..., builds.Evaluated], monkeypatch: pytest.MonkeyPatch, pristine_tree: Callable[..., Path]
 ) -> None:
@@ -145,6 +190,13 @@ def test_flashinfers_build_is_run_before_and_after(tmp_path: Path) -> None:
         found["12.1"].before.replace("12.1,", "12.1a,"),
     )
     assert found["12.0a"].verdict is Verdict.FAIL  # it is 12.0aa now
+
+
+def test_flashinfers_flags_stay(tmp_path: Path) -> None:
+    found = flashinfer(
+        tmp_path, lambda text: text.replace("] + self.COMMON_NVCC_FLAGS", '] + [*self.COMMON_NVCC_FLAGS, "-G"]')
+    ).results
+    assert found[0].detail.endswith("cuda_cflags none -> -G (and 5 more)")
 
 
 def test_a_build_that_cannot_be_evaluated_is_no_success(tmp_path: Path) -> None:

@@ -281,6 +281,7 @@ MUTANTS = [
     # The flag by which FlashInfer's fused MoE waits for the kernel in front.
     gdc("the flag of SM90 for fused MoE", r'FOR_SM100=1\", *', r'FOR_SM90=1\", *'),
     gdc("fused MoE for SM10x too", 'supported_major_versions=[12])]"', 'supported_major_versions=[10, 12])]"'),
+    gdc("code for a debugger in fused MoE", r'FOR_SM100=1\", *', r'FOR_SM100=1\", \"-G\", *'),
     gdc("fused MoE without its GPU", ', *current_compilation_context.get_nvcc_flags_list(supported_major_versions=[12])]"', ']"'),
     # The architectures of Marlin and hadacore.
     na("Marlin for SM120 alone", 'element = "12.0;12.1"', 'element = "12.0"'),
@@ -387,6 +388,10 @@ MUTANTS = [
     # Arch lists of other forms.
     keep("9.0a lost beside 12.1", "    endforeach()", '    endforeach()\n    list(REMOVE_ITEM _TGT_CUDA_ARCHS "9.0a")'),
     keep("8.6 added beside 12.1", "    endforeach()", '    endforeach()\n    list(APPEND _CUDA_ARCHS "8.6")'),
+    keep("fast mathematics in every file", "    endforeach()", "    endforeach()\n    add_compile_options(-use_fast_math)"),
+    keep("code for a debugger", "    endforeach()", '    endforeach()\n    set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -G" PARENT_SCOPE)'),
+    keep("a macro of the build lost", "    endforeach()", '    endforeach()\n    list(REMOVE_ITEM VLLM_GPU_FLAGS "-DENABLE_NVFP4_SM120=1")\n    set(VLLM_GPU_FLAGS "${VLLM_GPU_FLAGS}" PARENT_SCOPE)'),
+    keep("sources of the build lost", "    endforeach()", '    endforeach()\n    list(FILTER VLLM_EXT_SRC EXCLUDE REGEX "/nvfp4_quant")\n    set(VLLM_EXT_SRC "${VLLM_EXT_SRC}" PARENT_SCOPE)'),
     keep("12.1f not kept", '"(^|;)12\\\\.1"', '"(^|;)12\\\\.1a"'),
     keep("12.1 only as the first of a list", '"(^|;)12\\\\.1"', '"^12\\\\.1"'),
     keep("not with a later CUDA", "  if(\"${_TGT", "  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13.1 AND \"${_TGT"),
