@@ -167,7 +167,7 @@ def test_a_verify_that_is_ended_leaves_no_compiler_and_no_folder(
     command = [sys.executable, "-m", "fp4patch", "verify", "--variant", "next2", "--no-execute", str(tree)]
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not compilers(scratch):
-            time.sleep(0.05)
+            time.sleep(0.2)
         process.send_signal(stop)
         assert process.stderr
         assert process.stderr.read().rstrip().endswith("interrupted")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from remembered import remembered
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import load
+from fp4patch.core.store import files_hash
 from fp4patch.proof.toolchain import Toolchain
 
 GetTree = Callable[[str, str], Path]
@@ -30,31 +33,40 @@ def patched(whole_tree: GetTree) -> Callable[[str], Path]:
     return get
 
 
-def run(
-    source: str, tree: Path, toolchain: Toolchain, *flags: str, step: int = 1021
-) -> subprocess.CompletedProcess[str]:
-    """Compile a program beside this file with the tree's headers and run it; the converters take each n-th float."""
-    program = tree.parent / f"{tree.name}-{source}.exe"
-    cuda = toolchain.root / "include"
+def run(source: str, tree: Path, toolchain: Toolchain, *flags: str, step: int = 1021) -> tuple[int, str, str]:
+    """Compile a program beside this file with the tree's headers and run it; the converters take each n-th float.
+
+    Return exit status, output and errors; of the same program and headers, those of before.
+    """
+    text, cuda = Path(__file__).with_name(source).read_text(), toolchain.root / "include"
     # Without nvcc CUTLASS's headers name device functions that are not declared, in templates that are never used.
-    command = ["g++", "-std=c++17", "-O2", *flags, "-fpermissive", "-w", "-o", str(program)]
-    command += [str(Path(__file__).with_name(source)), *(f"-I{f}" for f in (tree / "include", cuda, cuda / "cccl"))]
-    subprocess.run(command, check=True)
-    return subprocess.run([program, "0", str(1 << 32), str(step)], capture_output=True, text=True, check=False)
+    command = ["g++", "-std=c++17", "-O2", *flags, "-fpermissive", "-w", "-x", "c++", "-"]
+
+    def made() -> str:
+        program = tree.parent / f"{tree.name}-{source}.exe"
+        include = [f"-I{folder}" for folder in (tree / "include", cuda, cuda / "cccl")]
+        subprocess.run([*command, *include, "-o", program], input=text, text=True, check=True)
+        done = subprocess.run([program, "0", str(1 << 32), str(step)], capture_output=True, text=True, check=False)
+        program.unlink()
+        return json.dumps([done.returncode, done.stdout, done.stderr])
+
+    headers = files_hash(tree / "include"), toolchain.fingerprint
+    status, out, err = json.loads(remembered((*command, text, str(step), *headers), made))
+    return status, out, err
 
 
 @pytest.mark.parametrize("version", ["4.2.1", "4.8.0"])
 def test_constructors_round_once_and_shapes_stay(
     patched: Callable[[str], Path], toolchain: Toolchain, version: str
 ) -> None:
-    done = run(CONSTRUCTORS, patched(version), toolchain)
-    assert (done.returncode, done.stdout.splitlines()[-1].split()[2:]) == (0, ["0", "wrong"]), done.stdout
+    status, out, _ = run(CONSTRUCTORS, patched(version), toolchain)
+    assert (status, out.splitlines()[-1].split()[2:]) == (0, ["0", "wrong"]), out
 
 
 def test_upstream_rounds_doubles_twice_and_keeps_the_sign_of_nan(pristine_tree: GetTree, toolchain: Toolchain) -> None:
-    done = run(CONSTRUCTORS, pristine_tree("cutlass", "4.2.1"), toolchain)
-    assert done.returncode == 1
-    wrong = {line.partition(":")[0] for line in done.stdout.splitlines()[:-1]}
+    status, out, _ = run(CONSTRUCTORS, pristine_tree("cutlass", "4.2.1"), toolchain)
+    assert status == 1
+    wrong = {line.partition(":")[0] for line in out.splitlines()[:-1]}
     assert wrong == {"E2M1 of a double", "E2M1 of -nan", "E2M3 of -nan", "E3M2 of -nan"}
 
 
@@ -65,21 +77,22 @@ def test_a_wrong_constant_is_noticed(patched: Callable[[str], Path], toolchain: 
     for right, wrong in (("(sum >> 22) + 6u", "(sum >> 22) + 5u"), ("back != x ? bits | 1u : bits", "bits")):
         assert text.count(right) == 1
         header.write_text(text.replace(right, wrong))
-        assert run(CONSTRUCTORS, tree, toolchain).returncode == 1
+        files_hash.cache_clear()
+        assert run(CONSTRUCTORS, tree, toolchain)[0] == 1
 
 
 @pytest.mark.parametrize("version", ["4.2.1", "4.5.0"])
 def test_the_converters_are_exact(patched: Callable[[str], Path], toolchain: Toolchain, version: str) -> None:
-    done = run(CONVERTERS, patched(version), toolchain, "-DANY_LENGTH")
-    assert (done.returncode, done.stderr) == (0, "")
-    checked, wrong = (int(word) for word in done.stdout.split() if word.isdigit())
+    status, out, err = run(CONVERTERS, patched(version), toolchain, "-DANY_LENGTH")
+    assert (status, err) == (0, "")
+    checked, wrong = (int(word) for word in out.split() if word.isdigit())
     assert (checked > 20_000_000, wrong) == (True, 0)
 
 
 def test_upstream_converts_negative_nan_alone_otherwise(pristine_tree: GetTree, toolchain: Toolchain) -> None:
-    done = run(CONVERTERS, pristine_tree("cutlass", "4.2.1"), toolchain, step=10_000_019)
-    assert done.returncode == 1
-    assert {line.partition(": ")[0] for line in done.stderr.splitlines()} == {"float of -nan"}
+    status, _, err = run(CONVERTERS, pristine_tree("cutlass", "4.2.1"), toolchain, step=10_000_019)
+    assert status == 1
+    assert {line.partition(": ")[0] for line in err.splitlines()} == {"float of -nan"}
 
 
 @pytest.mark.parametrize(
