@@ -5,7 +5,7 @@ Each file has one name here, the path of the file itself.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -83,8 +83,8 @@ class CandidateFiles:
     """Source files of a tree that its patches may be about; no other file decides what a patch comes to."""
 
     files: tuple[str, ...]
-    outside: tuple[str, ...]
-    """Links that lead out of the tree."""
+    unsearched: Mapping[str, str]
+    """What is not searched, with the reason: links that lead out of the tree, and files that are too large."""
 
     def matching(self, globs: Sequence[str]) -> Iterator[str]:
         """Return the files whose real path one of the globs matches, in order. No receipt may name a file elsewhere."""

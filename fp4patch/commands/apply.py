@@ -1,21 +1,23 @@
 """``fp4patch apply``: bring trees to the state of a variant. What it prints is what ``revert`` prints too."""
 
-from collections import Counter
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
 import click
 from rich.console import Group, RenderableType
-from rich.text import Text
 
+from fp4patch.catalog.manifest import load
 from fp4patch.commands.options import TREES, WITH, json_option, variant_option
-from fp4patch.console import Verbatim, emit, printable, problems, show, telling, waiting
+from fp4patch.console import Hanging, Verbatim, emit, printable, problems, show, telling, waiting
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
+from fp4patch.core.state import State
 from fp4patch.core.wording import counted, joined
 from fp4patch.tree import apply as trees_
 from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult
+from fp4patch.tree.result import Remainder
 
 
 @click.command()
@@ -45,21 +47,26 @@ def apply(
         write = not (dry_run or check)
         applied = trees_.apply(trees, variant, write=write, version=target_version, outside=outside, on_wait=waiting)
     except NoVariantError as error:
-        raise UsageError(error.message, help=_recommended(error)) from error
+        applied = _without_variant(trees, error)
     report(applied, diff=diff, as_json=as_json)
     if check and applied.changed:
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
-def _recommended(error: NoVariantError) -> str:
-    """Return the variant that doctor recommends for the tree, then all variants for such trees."""
+def _without_variant(trees: tuple[Path, ...], error: NoVariantError) -> Applied:
+    """Return the result for a tree that needs no variant. UsageError recommends the one that another tree needs."""
     from fp4patch.doctor.recommend import recommend, toolkit  # noqa: PLC0415 - it looks for a compiler
 
-    advice = recommend(error.tree, toolkit())
-    if advice is None:
-        return error.help
-    named = f"--variant {advice.variant}" if advice.variant else "none at all"
-    return f"recommended: {named}, since {advice.because}\n  {error.help}"
+    tree = error.tree
+    advice = recommend(tree, toolkit())
+    if advice and not advice.variant and len(trees) == 1:
+        version = str(tree.version or "")
+        result = TreeResult(tree.root, tree.target.name, version, "", ApplyState.UNCHANGED, notes=(advice.because,))
+        return Applied("apply", False, (result,))
+    recommended = ""
+    if advice and advice.variant:
+        recommended = f"--variant {advice.variant} is recommended, since {advice.because}; "
+    raise UsageError(error.message, help=f"{recommended}{error.help}") from error
 
 
 def report(applied: Applied, *, diff: bool, as_json: bool) -> None:
@@ -74,22 +81,29 @@ def report(applied: Applied, *, diff: bool, as_json: bool) -> None:
 
 
 def text(applied: Applied, *, diff: bool) -> RenderableType:
-    """Return one line per tree, one per file that changes, then the notes; with ``diff`` the changes themselves.
-
-    If several edits of a patch have nothing to do, they are counted; with ``diff`` each is listed with its reason.
-    """
+    """Return what changed in each tree by each patch, what it leaves, and the next command; ``diff``: the changes."""
     lines: list[RenderableType] = []
     for tree in applied.trees:
-        lines.append(_line(f"{tree.root}: {_sentence(tree, applied)}"))
-        for file in () if applied.refused else tree.files:
-            if file.changed:
-                by = ", ".join(file.patches) if tree.state is ApplyState.APPLIED and file.patches else "pristine bytes"
-                lines.append(_line(f"  {file.path}  ({by})"))
-                lines += [Verbatim(file.unified())] if diff else []
-        notes = (*_nothing_to_do(tree, each=diff), *_remaining(tree, each=diff), *tree.notes)
-        lines += [_line(f"  {note}") for note in notes]
+        lines.append(_line("", f"{tree.root}: {_sentence(tree, applied)}"))
+        changed = [] if applied.refused else [file for file in tree.files if file.changed]
+        for patch in tree.patches if changed else ():
+            if files := [file for file in changed if patch.patch in (name.partition(" ")[0] for name in file.patches)]:
+                lines.append(_line("  ", f"{patch.patch}: {_title(patch.patch)}"))
+                lines += [_line("    ", file.path) for file in files]
+        restored = [file.path for file in changed if not file.patches]
+        if restored and tree.state is ApplyState.APPLIED:
+            lines.append(_line("  ", "pristine bytes again:"))
+        lines += [_line("    ", path) for path in restored]
+        lines += [Verbatim(file.unified()) for file in changed if diff]
+        if not applied.refused:
+            lines += _left(tree, each=diff)
+        lines += [_line("  note: ", note) for note in tree.notes]
     if applied.cost and not applied.refused:
-        lines.append(Text(f"cost: {applied.cost}"))
+        lines.append(_line("cost: ", applied.cost))
+    if applied.written and applied.state is ApplyState.APPLIED:
+        roots = [tree.root for tree in applied.trees]
+        outer = [str(root) for root in roots if not any(root.is_relative_to(other) for other in roots if other != root)]
+        lines.append(_line("next: ", f"`fp4patch verify {shlex.join(outer)}` compiles and checks the code"))
     return Group(*lines)
 
 
@@ -97,13 +111,18 @@ def refusal(applied: Applied) -> RenderableType:
     """Return every problem of every tree, each tree by its name. Equal problems of several edits appear once."""
     parts: list[RenderableType] = []
     for tree in (tree for tree in applied.trees if tree.problems):
-        parts += [_line(f"{tree.root}:"), problems(tuple(dict.fromkeys(tree.problems)))]
+        parts += [_line("", f"{tree.root}:"), problems(tuple(dict.fromkeys(tree.problems)))]
     return Group(*parts)
 
 
-def _line(content: str) -> Text:
-    """Return a text as one line, whatever characters it contains."""
-    return Text(printable(content))
+def _title(patch: str) -> str:
+    known = load().patches.get(patch)
+    return known.title if known else "a diff that you named with --with"
+
+
+def _line(prefix: str, content: str) -> RenderableType:
+    """Return a text as one line, which wraps on a terminal, whatever characters it contains."""
+    return Hanging(printable(prefix), printable(content))
 
 
 def _sentence(tree: TreeResult, applied: Applied) -> str:
@@ -114,36 +133,41 @@ def _sentence(tree: TreeResult, applied: Applied) -> str:
         case ApplyState.APPLIED:
             files = f", {counted(changed, 'file')} changed" if applied.write else f", {changed} to change"
             return f"{tree.variant} {would}applied to {what}{files}"
+        case ApplyState.REVERTED if applied.verb == "apply":
+            return f"{tree.variant} changes nothing in {what}, {counted(changed, 'file')} {would}pristine again"
         case ApplyState.REVERTED:
-            return f"{what} {would}reverted to its pristine bytes, {counted(changed, 'file')}"
+            return f"{what} reverted to its pristine bytes, {counted(changed, 'file')}"
         case ApplyState.UNCHANGED if applied.verb == "revert":
             return f"nothing to revert, {what} has no receipt of fp4patch"
         case ApplyState.UNCHANGED:
-            return f"nothing to do, {what} is in the state of {tree.variant}"
+            return (
+                f"nothing to do, {what} {f'is in the state of {tree.variant}' if tree.variant else 'needs no variant'}"
+            )
         case ApplyState.REFUSED:
             return f"refused, {what} is untouched"
 
 
-def _nothing_to_do(tree: TreeResult, *, each: bool) -> Iterator[str]:
-    for patch, group in groupby(sorted(tree.retired, key=attrgetter("patch")), attrgetter("patch")):
-        edits = list(group)
-        if each or len(edits) == 1:
-            yield from map(str, edits)
-        else:
-            states = Counter(edit.state.value for edit in edits)
-            by_state = ", ".join(f"{number} {state}" for state, number in states.items())
-            yield f"{patch}: {len(edits)} of its edits have nothing to do here ({by_state}); --diff shows the reasons"
+def _left(tree: TreeResult, *, each: bool) -> Iterator[RenderableType]:
+    """Yield the patches that have nothing to do, and the places that the others leave, by their reasons."""
+    retired = [patch for patch in tree.patches if patch.state in (State.UPSTREAMED, State.NOT_NEEDED)]
+    if retired:
+        yield _line("  ", "nothing to do, which is as it should be:")
+    for patch in retired:
+        yield _line(f"    {patch.patch}: ", patch.because)
+    yield from remaining(tree.remainders, each=each)
 
 
-def _remaining(tree: TreeResult, *, each: bool) -> Iterator[str]:
-    """Return the places that remain unchanged: a line for each patch and reason with its files, or for each place."""
-    if each:
-        yield from map(str, tree.remainders)
-        return
+def remaining(remainders: Sequence[Remainder], *, each: bool) -> Iterator[RenderableType]:
+    """Yield the places that a variant leaves, by their reasons."""
+    if remainders:
+        hint = "" if each else " (`fp4patch apply --diff` names each place)"
+        yield _line("  ", f"left as they are{hint}:")
     by = attrgetter("patch", "because")
-    for (patch, because), group in groupby(sorted(tree.remainders, key=by), by):
+    for (_, because), group in groupby(sorted(remainders, key=by), by):
         places = list(group)
-        named = list(dict.fromkeys(place.file for place in places))
-        more = f" and {len(named) - 4} more files (--diff names each)" if len(named) > 4 else ""
-        files = ", ".join(named[:4]) + more
-        yield f"{patch}: {counted(len(places), 'place')} left as they are in {files}: {because}"
+        files = list(dict.fromkeys(place.file for place in places))
+        named = [f"{place.file}:{place.line}: {place.found}" for place in places] if each else files[:4]
+        yield _line(f"    {counted(len(places), 'place')}: ", because)
+        yield from (_line("      ", name) for name in named)
+        if not each and len(files) > 4:
+            yield _line("      ", f"and {counted(len(files) - 4, 'more file')}")

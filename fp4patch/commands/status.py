@@ -7,8 +7,9 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from fp4patch.commands.apply import remaining
 from fp4patch.commands.options import TREES, json_option
-from fp4patch.console import STATES, emit, folded, printable, show, table, waiting, whole
+from fp4patch.console import STATES, Hanging, emit, folded, printable, show, table, waiting, whole
 from fp4patch.core.wording import joined
 from fp4patch.tree import status as trees_
 from fp4patch.tree.status import TreeStatus
@@ -39,5 +40,6 @@ def text(trees: Sequence[TreeStatus]) -> RenderableType:
             (kind, Text(state.value, STATES[state]), joined(name, more, by="  ")) for kind, state, name, more in rows
         ]
         parts.append(table([whole(style="dim"), whole(), folded()], cells))
-        parts += [Text(f"  {printable(str(line))}") for line in (*tree.remainders, *tree.notes)]
+        parts += remaining(tree.remainders, each=False)
+        parts += [Hanging("  note: ", printable(note)) for note in tree.notes]
     return Group(*parts)

@@ -33,7 +33,8 @@ from fp4patch.doctor.statements import Left, Statement
 from fp4patch.doctor.surveyed import HASH, content, surveyed
 from fp4patch.tree.files import sha256
 from fp4patch.tree.locked import OnWait, reading
-from fp4patch.tree.status import PatchStatus, TreeStatus, each_patch
+from fp4patch.tree.result import PatchStatus
+from fp4patch.tree.status import TreeStatus, each_patch
 
 _LARGEST = 1 << 18
 """Bytes of a source whose conditions are read: what is larger is generated, for one target."""

@@ -17,20 +17,26 @@ from typing import Literal
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, claimed_version, contained, identify_all, is_at
 from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.outside import read as read_outside
+from fp4patch.catalog.plan import Plan
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
-from fp4patch.core.outcome import NothingToDo, Rewritten
+from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
-from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for
+from fp4patch.tree.candidate_files import basis
+from fp4patch.tree.files import sha256
+from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import LockedTree, LockedTrees, OnWait, locked
 from fp4patch.tree.lost_receipt import without_receipt
-from fp4patch.tree.postcondition import Remainder
+from fp4patch.tree.receipt import KeptDiff, Receipt
+from fp4patch.tree.result import PatchStatus, Remainder
+from fp4patch.tree.status import patch_states
 from fp4patch.tree.unified_diff import unified
-from fp4patch.tree.write import Desired, Staged, stage
+from fp4patch.tree.write import Staged, stage
 from fp4patch.tree.write import write as write_all
 
 
@@ -104,20 +110,6 @@ class ProblemOfTree(Problem):
 
 
 @dataclass(frozen=True)
-class Retired:
-    """An edit that has nothing to do in this tree: upstreamed or not-needed, since which release, and why."""
-
-    patch: str
-    state: State
-    since: str
-    because: str
-
-    def __str__(self) -> str:
-        since = f" since {self.since}" if self.since else ""
-        return f"{self.patch}: {self.state}{since}: {self.because}"
-
-
-@dataclass(frozen=True)
 class TreeResult(Document):
     """Result of a command on one tree; of a dry run, the result that a real run would have."""
 
@@ -129,17 +121,12 @@ class TreeResult(Document):
     files: tuple[FileResult, ...] = ()
     problems: tuple[Problem, ...] = ()
     """Every reason to refuse."""
-    retired: tuple[Retired, ...] = field(default=(), metadata=HIDDEN)
-    notes: tuple[str, ...] = field(default=(), metadata=HIDDEN)
-    """Notes for the user: special cases that an edit met, or an interrupted command that was completed first."""
+    patches: tuple[PatchStatus, ...] = ()
+    """The variant's patches, each with what it came to."""
+    notes: tuple[str, ...] = ()
+    """Special cases that an edit met; an interrupted command that was completed first; compiled code that is used."""
     remainders: tuple[Remainder, ...] = ()
     """Places that contain what the patches search for and that remain unchanged."""
-
-    @property
-    @shown("notes")
-    def retired_and_notes(self) -> tuple[str, ...]:
-        """Edits with nothing to do and the reason; special cases; an interrupted command that was completed."""
-        return (*map(str, self.retired), *self.notes)
 
 
 @dataclass(frozen=True)
@@ -241,8 +228,10 @@ def apply(
             whole = catalog.including([*(p for p in named if p.target == tree.known.target.name), *keeps])
             plan = plan_for(tree, whole.variant(name or _applied_variant(tree, every, catalog).name), whole)
             folds = fold_tree(tree, plan)
-            staged.append(stage(tree, folds.desired(plan)))
-            results.append(_applied_tree(staged[-1], folds, plan.variant))
+            record = _record(tree, plan, folds)
+            diffs = (patch.diff for patch in plan.patches if isinstance(patch, OutsidePatch))
+            staged.append(stage(tree, folds.desired, record, folds.undecided, diffs))
+            results.append(_applied_tree(staged[-1], folds, record))
         cost = catalog.variants[results[0].variant].cost
         applied = Applied("apply", write, _all_or_nothing(results), cost)
         if write and not applied.refused:
@@ -255,11 +244,28 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait | None = None) -> Applied:
     catalog = load()
     named = (Path(os.path.realpath(path)) for path in trees)
     with locked([root for path in named for root in _with_contained(path, catalog)], on_wait) as every:
-        staged = [stage(tree, Desired()) for tree in every]
+        staged = [stage(tree, {}) for tree in every]
         reverted = Applied("revert", True, _all_or_nothing([_reverted_tree(change, catalog) for change in staged]))
         if not reverted.refused:
             write_all(staged)
     return reverted
+
+
+def _record(tree: LockedTree, plan: Plan, folds: FoldedTree) -> Receipt:
+    """Return what the receipt of a fold says, beside its files."""
+    patched = {path: State.APPLIED for path, done in folds.files.items() if done.patches}
+    return Receipt(
+        fp4patch=__version__,
+        target=tree.known.target.name,
+        version=str(tree.known.version or ""),
+        variant=plan.variant,
+        patches=tuple(f"{patch.id} {patch.version}" for patch in plan.patches),
+        files={},
+        diffs=tuple(KeptDiff(p.id, p.link, sha256(p.diff)) for p in plan.patches if isinstance(p, OutsidePatch)),
+        states=patch_states(plan.patches, folds, patched),
+        remainders=folds.remainders,
+        basis=basis(tree, patched) if patched and not folds.problems else "",
+    )
 
 
 def _reverted_tree(staged: Staged, catalog: Catalog) -> TreeResult:
@@ -281,11 +287,17 @@ def _reverted_tree(staged: Staged, catalog: Catalog) -> TreeResult:
     )
 
 
-def _applied_tree(staged: Staged, folds: FoldedTree, variant: str) -> TreeResult:
+def _applied_tree(staged: Staged, folds: FoldedTree, record: Receipt) -> TreeResult:
     files = tuple(
-        FileResult(path, _state_after(done), done.patches, file.before or b"", file.after or b"")
+        FileResult(
+            path,
+            State.APPLIED if done.patches else State.PRISTINE,
+            done.patches,
+            file.before or b"",
+            file.after or b"",
+        )
         for path, done in folds.files.items()
-        if (file := staged.files.get(path))
+        if (file := staged.files.get(path)) and (done.patches or file.changed)
     )
     problems = folds.problems + staged.problems
     if problems:
@@ -295,18 +307,17 @@ def _applied_tree(staged: Staged, folds: FoldedTree, variant: str) -> TreeResult
     else:
         state = ApplyState.APPLIED if staged.ends else ApplyState.REVERTED
     known = staged.tree.known
-    notes = (*_notes(staged.tree, folds), *bypasses(known.root, known.target, known.version))
     return TreeResult(
         staged.tree.root,
-        known.target.name,
-        str(known.version or ""),
-        variant,
+        record.target,
+        record.version,
+        record.variant,
         state,
         files,
         problems,
-        tuple(dict.fromkeys(_retired(folds))),
-        notes,
-        folds.remainders,
+        record.states,
+        (*_notes(staged.tree, folds), *bypasses(known.root, known.target, known.version)),
+        record.remainders,
     )
 
 
@@ -316,18 +327,6 @@ def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
     for target in catalog.targets.values():
         if is_at(root, target):
             yield from (inside.root for inside in contained(root, target, catalog))
-
-
-def _state_after(done: FoldedFile) -> State:
-    retired = {outcome.state for _, outcome in done.outcomes if isinstance(outcome, NothingToDo)}
-    order = (State.UPSTREAMED, State.NOT_NEEDED)
-    return State.APPLIED if done.patches else next((state for state in order if state in retired), State.PRISTINE)
-
-
-def _retired(folds: FoldedTree) -> Iterator[Retired]:
-    for _, patch, outcome in folds.outcomes():
-        if isinstance(outcome, NothingToDo):
-            yield Retired(patch, outcome.state, outcome.since, outcome.because)
 
 
 def _holds(outer: Identified, inner: Identified) -> bool:

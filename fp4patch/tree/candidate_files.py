@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from fp4patch.catalog.manifest import load
+from fp4patch.catalog.manifest import DATA, data_root, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.source_files import CandidateFiles, SourceFiles, glob
+from fp4patch.core.store import files_hash, key, source_hash
 from fp4patch.edits import exact_tests
 from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.operation import Look, containing
+from fp4patch.tree.files import LARGEST, sha256
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.stamp import may_be_stamped
+
+TOO_LARGE = f"it is larger than {LARGEST >> 20} MiB, more than any source file, and is not searched"
+OUTSIDE = "the link leads out of the tree, where nothing is searched"
 
 
 def candidates(tree: LockedTree, patches: Sequence[Patch] = ()) -> CandidateFiles:
@@ -25,27 +31,49 @@ def candidates(tree: LockedTree, patches: Sequence[Patch] = ()) -> CandidateFile
     return tree.candidates
 
 
+def basis(tree: LockedTree, but: Collection[str]) -> str:
+    """Return one hash of all that decides what a variant comes to in a tree, ``but`` for files that it patches.
+
+    That is fp4patch, its patches and variants, and each source file of the tree.
+    """
+    if not tree.hashes:
+        for _ in _sources(tree):
+            pass
+    hashes = tree.hashes | {file: recorded.pristine_sha256 for file, recorded in tree.on_record.items()}
+    parts = (f"{file} {digest}" for file, digest in sorted(hashes.items()) if file not in but)
+    data = files_hash(*(data_root() / folder for folder in DATA))
+    return key(source_hash("fp4patch"), data, *parts)
+
+
 def _candidates(tree: LockedTree, patches: Sequence[Patch]) -> CandidateFiles:
-    sources = SourceFiles(tree.root, (tree.root / place for part in tree.known.target.contains for place in part.at))
     by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
-    files = []
-    for file in sources.files:
-        try:
-            content = _read(f"{sources.root}/{file}")
-        except OSError:  # the fold and the search report it
-            files.append(file)
-            continue
-        if file in tree.on_record:
-            files.append(file)
+    files, unsearched = [], {}
+    for file, content in _sources(tree):
+        if isinstance(content, str) and not by_name(file):
+            unsearched[file] = content
+        elif content is None or isinstance(content, str) or file in tree.on_record:
+            files.append(file)  # the fold and the search report what cannot be read
         elif by_name(file) or may_be_stamped(content) or any(look(content) for look in looks[language(file)]):
             files.append(file)
             tree.contents[file] = content
-    return CandidateFiles(tuple(files), tuple(sources.outside))
+    return CandidateFiles(tuple(files), unsearched)
 
 
-def _read(path: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of ten thousand files takes long
-        return file.read()
+def _sources(tree: LockedTree) -> Iterator[tuple[str, bytes | str | None]]:
+    """Yield each source file and its bytes, None if they cannot be read, or the reason why they are not searched."""
+    sources = SourceFiles(tree.root, (tree.root / place for part in tree.known.target.contains for place in part.at))
+    for file in sources.files:
+        content: bytes | str | None
+        try:
+            with open(f"{sources.root}/{file}", "rb", buffering=0) as opened:  # noqa: PTH123 - a Path takes long
+                content = opened.read() if os.fstat(opened.fileno()).st_size <= LARGEST else TOO_LARGE
+        except OSError:
+            content = None
+        tree.hashes[file] = sha256(content) if isinstance(content, bytes) else str(content)
+        yield file, content
+    for link in sources.outside:
+        tree.hashes[link] = OUTSIDE
+        yield link, OUTSIDE
 
 
 def _names(patches: Iterable[Patch]) -> Callable[[str], object]:
@@ -64,8 +92,8 @@ def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Look, ...]:
     if spoken == "c++":
         looks += [containing(promise.name) for patch in patches for promise in patch.macros]
     looks += [
-        exact_tests.may_have(spoken, one.gates.keys())
+        exact_tests.may_have(spoken, tests.gates.keys())
         for patch in patches
-        if (one := patch.exact_tests) and spoken in exact_tests.LANGUAGES
+        if (tests := patch.exact_tests) and spoken in exact_tests.LANGUAGES
     ]
     return tuple(looks)

@@ -18,7 +18,7 @@ from fp4patch.core.state import State
 
 STATE_DIR = ".fp4patch"
 """The directory in a tree's root that holds all that fp4patch keeps there."""
-LARGEST = 256 << 20
+LARGEST = 16 << 20
 """Bytes of the largest file that is read: no source file comes near it, and a sparse one must not fill the memory."""
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, edits_of, patches_of
 from fp4patch.catalog.variant import Variant
@@ -25,9 +24,10 @@ from fp4patch.tree.candidate_files import candidates
 from fp4patch.tree.files import decode, encode, refuse
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.lost_receipt import without_receipt
-from fp4patch.tree.postcondition import Remainder, check
+from fp4patch.tree.postcondition import check
+from fp4patch.tree.result import Remainder
 from fp4patch.tree.stamp import stamped
-from fp4patch.tree.write import Desired, DesiredFile
+from fp4patch.tree.write import DesiredFile
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,15 @@ class FoldedTree:
     remainders: tuple[Remainder, ...] = ()
     """Places that the patches leave in the tree on purpose."""
 
-    def desired(self, wanted: Plan) -> Desired:
-        """Return the state that the fold of a plan gives the tree."""
-        return Desired(
-            target=wanted.tree.target.name,
-            version=str(wanted.tree.version or ""),
-            variant=wanted.variant,
-            patches=tuple(f"{patch.id} {patch.version}" for patch in wanted.patches),
-            outside=tuple(patch for patch in wanted.patches if isinstance(patch, OutsidePatch)),
-            files={p: DesiredFile(done.desired, done.patches) for p, done in self.files.items() if not done.problems},
-            undecided=frozenset(path for path, done in self.files.items() if done.problems),
-        )
+    @property
+    def desired(self) -> dict[str, DesiredFile]:
+        """Each file with the bytes that it is to have; those that an edit refuses are left out."""
+        return {p: DesiredFile(done.desired, done.patches) for p, done in self.files.items() if not done.problems}
+
+    @property
+    def undecided(self) -> frozenset[str]:
+        """Files that an edit refuses."""
+        return frozenset(path for path, done in self.files.items() if done.problems)
 
     def outcomes(self) -> Iterator[tuple[str, str, Outcome]]:
         """Yield file (empty for an edit without one), id of the patch, and the outcome there."""

@@ -13,7 +13,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.source_files import CandidateFiles
 from fp4patch.core.errors import Refused
 from fp4patch.core.state import State
-from fp4patch.tree.files import SourceFile, Tree, sha256
+from fp4patch.tree.files import SourceFile, Tree, read_file, sha256
 from fp4patch.tree.receipt import Receipt, ReceiptFile, StateDirectory
 
 OnWait = Callable[[Path], None]
@@ -42,6 +42,8 @@ class LockedTree:
         """Files that the target's patches may be about, once a plan looked for them."""
         self.contents: dict[str, bytes | None] = {}
         """The pristine bytes that a plan or a fold read."""
+        self.hashes: dict[str, str] = {}
+        """The hash of each source file that was looked at, or the reason why it was not."""
         self._files: dict[str, SourceFile | None] = {}
         self._place = place
 
@@ -84,11 +86,13 @@ class LockedTree:
         """Return the pristine bytes that a plan looks at; None if they cannot be read. Links inside are followed."""
         if path not in self.contents:
             try:
-                is_linked = path not in self.on_record and (self.root / path).is_file()
-                content = (self.root / path).read_bytes() if is_linked else self.pristine(path)
+                if path in self.on_record:
+                    self.contents[path] = self.pristine(path)
+                else:
+                    file = read_file(Path(os.path.realpath(self.root / path)))
+                    self.contents[path] = file[0] if file else None
             except (OSError, Refused):
-                content = None
-            self.contents[path] = content
+                self.contents[path] = None
         return self.contents[path]
 
     def state(self, path: str, desired: bytes | None) -> State:

@@ -15,7 +15,6 @@ from packaging.version import Version
 from fp4patch.catalog.patch import MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.source_files import glob
-from fp4patch.core.document import Document
 from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
 from fp4patch.core.state import State
@@ -25,6 +24,7 @@ from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Look, PatchedTree, Place
 from fp4patch.edits.preprocess import Header, target_macros
+from fp4patch.tree.result import Remainder
 
 ADVICE = (
     "the patch does not recognize this place, which would stay as it is; "
@@ -34,23 +34,6 @@ ADVICE = (
 
 _NOT_BUILT = "a test, an example or documentation, which is not part of what is built"
 not_built = glob(("tests/**", "benchmarks/**", "docs/**", "examples/**")).fullmatch
-
-
-@dataclass(frozen=True)
-class Remainder(Document):
-    """A place that contains what a patch searches for and that the patch leaves unchanged."""
-
-    patch: str
-    """Id of the patch that leaves the place unchanged."""
-    file: str
-    line: int
-    found: str
-    """Text that the patch searches for, or the line that has it."""
-    because: str
-    """Reason why it remains."""
-
-    def __str__(self) -> str:
-        return f"{self.patch}: {self.file}:{self.line}: `{self.found}` remains: {self.because}"
 
 
 @dataclass(frozen=True)
@@ -83,9 +66,8 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
     for patch in wanted.patches:
         for promise in patch.macros:
             problems += _macro(patch, promise, wanted, pristine, desired)
-    for link in wanted.candidates.outside:
-        because = "the link leads out of the tree, where nothing is searched"
-        remainders[Remainder(wanted.patches[0].id, link, 1, link, because)] = None
+    for path, because in wanted.candidates.unsearched.items():
+        remainders[Remainder(wanted.patches[0].id, path, 1, path, because)] = None
     known = {(problem.patch, problem.file, problem.line) for problem in problems}
     return Checked(
         tuple(dict.fromkeys(problems)), tuple(one for one in remainders if (one.patch, one.file, one.line) not in known)

@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -25,6 +25,7 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import is_inside
 from fp4patch.tree import files
 from fp4patch.tree.files import STATE_DIR, Tree, sha256
+from fp4patch.tree.result import PatchStatus, Remainder
 
 _STRICT = {"extra": "forbid", "strict": True}
 """How pydantic validates a receipt: no other keys, and no value of another type."""
@@ -72,14 +73,14 @@ class Receipt:
     files: dict[str, ReceiptFile]
     diffs: tuple[KeptDiff, ...] = ()
     """Patches that the catalog does not have. Behind them, while files are being replaced, those from before."""
+    states: tuple[PatchStatus, ...] = ()
+    remainders: tuple[Remainder, ...] = ()
+    basis: str = ""
+    """Hash of all that states and remainders depend on, beside the files above: as long as it is the same, they are."""
     state: Literal["applying", "applied"] = "applied"
     """Applying: files are being replaced, or a command was interrupted."""
     schema: int = SCHEMA
     __pydantic_config__: ClassVar = _STRICT
-
-    def same(self, other: "Receipt | None") -> bool:
-        """Return whether another receipt records the same, whichever release of fp4patch wrote it."""
-        return other is not None and replace(other, fp4patch=self.fp4patch) == self
 
 
 def dumps(receipt: Receipt) -> bytes:

@@ -1,6 +1,6 @@
 """``fp4patch status``: what state each patch and each file of a tree is in."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
+from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import Unreadable, sha256
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import COMPLETION, LockedTree, LockedTrees, OnWait, locked
 from fp4patch.tree.lost_receipt import without_receipt
-from fp4patch.tree.postcondition import Remainder
+from fp4patch.tree.receipt import Receipt
+from fp4patch.tree.result import PatchStatus, Remainder
 
 WORST_FIRST = (
     State.FOREIGN,
@@ -38,16 +40,6 @@ class FileStatus(Document):
     path: str
     state: State
     patches: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PatchStatus(Document):
-    """A patch on this tree."""
-
-    patch: str
-    state: State
-    because: str
-    """Reason, if the state is neither applied nor pristine."""
 
 
 @dataclass(frozen=True)
@@ -113,23 +105,26 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
     receipt, remainders = tree.receipt, tuple[Remainder, ...]()
     catalog = catalog.including(tree.outside)
     variant = catalog.variants.get(receipt.variant) if receipt else None
-    if variant:
-        wanted = plan_for(tree, variant, catalog)
-        folds = fold_tree(tree, wanted)
+    if receipt and _is_as_recorded(tree, receipt):
+        files = {path: FileStatus(path, State.APPLIED, file.patches) for path, file in receipt.files.items()}
+        patches, remainders = receipt.states, receipt.remainders
+    elif variant:
+        plan = plan_for(tree, variant, catalog)
+        folds = fold_tree(tree, plan)
         files = {
             path: FileStatus(path, _file_state(tree, path, done), done.patches) for path, done in folds.files.items()
         }
-        patches = [_patch_status(patch, folds, files) for patch in wanted.patches]
+        patches = patch_states(plan.patches, folds, {path: file.state for path, file in files.items()})
         remainders = folds.remainders
     else:
         files = {
             path: FileStatus(path, _file_state(tree, path, None), file.patches) for path, file in tree.on_record.items()
         }
-        patches = each_patch(tree, catalog, files)
+        patches = each_patch(tree, catalog, {path: file.state for path, file in files.items()})
     notes = [f"{p.id} is the diff of {p.link}, SHA-256 {sha256(p.diff)}" for p in tree.outside]
     if tree.interrupted:
         notes.append(f"a command was interrupted here: {COMPLETION}")
-    for path, problem in without_receipt(tree).items():
+    for path, problem in without_receipt(tree).items() if tree.candidates else ():
         files[path] = FileStatus(path, State.FOREIGN, ())
         notes.append(f"{path}: {problem.found}: {problem.help}")
     return TreeStatus(
@@ -138,11 +133,23 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
         str(tree.known.version or ""),
         receipt.variant if receipt else "",
         tuple(files.values()),
-        tuple(patches),
+        patches,
         (*notes, *_bypassed(tree, every, catalog)),
         remainders,
         tree.interrupted,
     )
+
+
+def _is_as_recorded(tree: LockedTree, receipt: Receipt) -> bool:
+    """Tell whether nothing changed since the receipt: its files, the tree's other sources, and fp4patch itself."""
+    try:
+        written = all(
+            sha256(tree.current(path)) == file.written_sha256 and tree.state_directory.blob(file.pristine_sha256)
+            for path, file in receipt.files.items()
+        )
+    except Refused:
+        return False
+    return written and not tree.interrupted and basis(tree, receipt.files) == receipt.basis
 
 
 def _bypassed(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Iterator[str]:
@@ -154,18 +161,19 @@ def _bypassed(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Iterato
 
 
 def each_patch(
-    tree: LockedTree, catalog: Catalog, files: dict[str, FileStatus], but: Container[str] = ()
-) -> list[PatchStatus]:
+    tree: LockedTree, catalog: Catalog, states: Mapping[str, State], but: Container[str] = ()
+) -> tuple[PatchStatus, ...]:
     """Return each patch of the target by itself, on the pristine bytes; those of different variants may exclude one
     another.
 
-    A patch that applies has the state of the files that it changes; of files that are not named, it is pristine.
+    A patch that applies has the state of the files that it changes; of files without a state, it is pristine.
     ``but``: the ids of patches that are not tried.
     """
     options = _any_options(catalog)
     target = tree.known.target.name
     own = [patch for patch in catalog.patches.values() if patch.target == target and patch.id not in but]
-    return [_patch_status(patch, fold_tree(tree, plan_patches(tree, "", [patch], options)), files) for patch in own]
+    tried = [(patch, fold_tree(tree, plan_patches(tree, "", [patch], options))) for patch in own]
+    return tuple(status for patch, folds in tried for status in patch_states([patch], folds, states))
 
 
 def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
@@ -189,7 +197,12 @@ def _file_state(tree: LockedTree, path: str, done: FoldedFile | None) -> State:
         return State.FOREIGN
 
 
-def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus]) -> PatchStatus:
+def patch_states(patches: Sequence[Patch], folds: FoldedTree, states: Mapping[str, State]) -> tuple[PatchStatus, ...]:
+    """Return the state of each patch of a plan, by the states of the files."""
+    return tuple(_patch_status(patch, folds, states) for patch in patches)
+
+
+def _patch_status(patch: Patch, folds: FoldedTree, states: Mapping[str, State]) -> PatchStatus:
     """From its edits and its post-conditions: refused, in the state of the files that it changes, or retired."""
     outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by == patch.id]
     for path, outcome in outcomes:
@@ -199,9 +212,7 @@ def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus])
     for problem in folds.problems:
         if problem.patch == patch.id and problem.state is State.DRIFTED:  # what the edits should have left nowhere
             return PatchStatus(patch.id, State.DRIFTED, _said(problem))
-    changed = [
-        files[path].state if path in files else State.PRISTINE for path, o in outcomes if isinstance(o, Rewritten)
-    ]
+    changed = [states.get(path, State.PRISTINE) for path, o in outcomes if isinstance(o, Rewritten)]
     if changed:
         state = next(state for state in WORST_FIRST if state in changed)
         undone = [o.reversal for _, o in outcomes if isinstance(o, Rewritten) and o.reversal]

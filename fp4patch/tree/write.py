@@ -7,23 +7,21 @@ bytes, and a receipt that knows all three.
 """
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from fp4patch import __version__
-from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree import files
 from fp4patch.tree.files import refuse, sha256
 from fp4patch.tree.locked import COMPLETION, LockedTree
-from fp4patch.tree.receipt import KeptDiff, Receipt, ReceiptFile
+from fp4patch.tree.receipt import Receipt, ReceiptFile
 
 
 class DesiredFile(NamedTuple):
@@ -31,22 +29,6 @@ class DesiredFile(NamedTuple):
 
     data: bytes | None
     patches: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Desired:
-    """State that a tree is to have. The default is the pristine state: every file that is not listed is pristine."""
-
-    target: str = ""
-    version: str = ""
-    variant: str = ""
-    patches: tuple[str, ...] = ()
-    """All patches of the variant, with their versions, for the receipt."""
-    files: Mapping[str, DesiredFile] = field(default_factory=dict)
-    undecided: frozenset[str] = frozenset()
-    """Files whose bytes are not known, since an edit refused: they stay as they are, and nothing is written."""
-    outside: tuple[OutsidePatch, ...] = ()
-    """Those of the patches that the catalog does not have: their diffs are kept."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +60,8 @@ class Staged:
 
     @property
     def changed(self) -> bool:
-        """True if a file or the receipt changes."""
-        return self.begins is not None
+        """True if a file changes, or a change that was interrupted is completed."""
+        return self.begins is not None and (bool(self.places) or self.tree.interrupted)
 
     @cached_property
     def places(self) -> Mapping[str, Path]:
@@ -87,59 +69,57 @@ class Staged:
         return {path: self.tree.tree.locate(path) for path, file in sorted(self.files.items()) if file.changed}
 
 
-def stage(tree: LockedTree, desired: Desired) -> Staged:
+def stage(
+    tree: LockedTree,
+    desired: Mapping[str, DesiredFile],
+    record: Receipt | None = None,
+    undecided: Collection[str] = (),
+    diffs: Iterable[bytes] = (),
+) -> Staged:
     """Return what changes, with every reason to refuse it. Nothing is written.
+
+    Each file that is not ``desired`` gets its pristine bytes. ``record`` is what the receipt is to say, beside its
+    files, and ``diffs`` the contents of those that it names. ``undecided`` files, whose edits refuse, stay as they are,
+    and nothing is written.
 
     A file that is neither pristine nor what fp4patch wrote is foreign; a file that cannot be replaced, or that is
     missing, is a problem too.
     """
     staged, problems = dict[str, StagedFile](), list[Problem]()
-    for path in dict.fromkeys([*desired.files, *tree.on_record]):
-        if path not in desired.undecided:
+    for path in dict.fromkeys([*desired, *tree.on_record]):
+        if path not in undecided:
             try:
-                staged[path] = _staged_file(tree, path, desired.files.get(path))
+                staged[path] = _staged_file(tree, path, desired.get(path))
             except Refused as refused:
                 if not refused.problems:  # the state of the tree itself is refused, not one file
                     raise
                 problems += refused.problems
-    if problems or desired.undecided:
+    record = record or tree.receipt
+    if problems or undecided or record is None:
         return Staged(tree, staged, tuple(problems))
-    recorded = {
+    files = {
         path: ReceiptFile(
             sha256(pristine),
             sha256(file.after),
             _mode(tree, path),
-            desired.files[path].patches if path in desired.files else (),
+            desired[path].patches if path in desired else (),
             sha256(file.before),
         )
         for path, file in staged.items()
         if file.after is not None and (pristine := tree.pristine(path)) is not None
     }
-    diffs = tuple(KeptDiff(patch.id, patch.link, sha256(patch.diff)) for patch in desired.outside)
-    begins = Receipt(
-        fp4patch=__version__,
-        target=desired.target or (tree.receipt.target if tree.receipt else ""),
-        version=desired.version or (tree.receipt.version if tree.receipt else ""),
-        variant=desired.variant or (tree.receipt.variant if tree.receipt else ""),
-        patches=desired.patches,
-        files={
-            p: file
-            for p, file in recorded.items()
-            if p in tree.on_record or file.written_sha256 != file.pristine_sha256
-        },
-        diffs=tuple(dict.fromkeys([*diffs, *(tree.receipt.diffs if tree.receipt else ())])),
-        state="applying",
-    )
-    lasting = {
-        path: replace(file, before_sha256=None)
-        for path, file in begins.files.items()
-        if file.patches and file.written_sha256 != file.pristine_sha256
-    }
-    ends = replace(begins, files=lasting, diffs=diffs, state="applied") if lasting else None
-    changes = any(file.changed for file in staged.values())
-    same = tree.receipt is None if ends is None else ends.same(tree.receipt)
-    contents = tuple(patch.diff for patch in desired.outside)
-    return Staged(tree, staged, (), begins if changes or not same else None, ends, contents)
+    patched = {p: file for p, file in files.items() if file.patches and file.written_sha256 != file.pristine_sha256}
+    ends = None
+    if patched:
+        lasting = {path: replace(file, before_sha256=None) for path, file in patched.items()}
+        ends = replace(record, files=lasting, state="applied")
+    begins = None
+    if ends != tree.receipt or any(file.changed for file in staged.values()):
+        begun = {path: file for path, file in files.items() if path in tree.on_record or path in patched}
+        kept = tree.receipt.diffs if tree.receipt else ()
+        every = tuple(dict.fromkeys([*record.diffs, *kept]))
+        begins = replace(record, files=begun, diffs=every, state="applying")
+    return Staged(tree, staged, (), begins, ends, tuple(diffs))
 
 
 def _staged_file(tree: LockedTree, path: str, desired: DesiredFile | None) -> StagedFile:
@@ -152,8 +132,8 @@ def _staged_file(tree: LockedTree, path: str, desired: DesiredFile | None) -> St
             path,
             "the pristine bytes, or what fp4patch wrote",
             "a file that was edited since",
-            advice=f"take the edit away (in a checkout: `git checkout -- {quote(path)}`) and run this again; if the "
-            "whole tree was replaced by another release, delete its .fp4patch directory",
+            advice=f"`{_restores(tree, path)}` takes the edit away; then run this again. If the whole tree was "
+            "replaced by another release, delete its .fp4patch directory",
             state=State.FOREIGN,
         )
     if problem := tree.tree.writable_problem(path):
@@ -161,6 +141,14 @@ def _staged_file(tree: LockedTree, path: str, desired: DesiredFile | None) -> St
     if current is None and path not in tree.on_record:  # patches make no files
         raise refuse(path, "a file to change", "none")
     return StagedFile(current, after)
+
+
+def _restores(tree: LockedTree, path: str) -> str:
+    """Return the command that gives a file its pristine bytes."""
+    if path not in tree.on_record:
+        return f"git -C {quote(str(tree.root))} checkout -- {quote(path)}"
+    blob = tree.state_directory.blobs / tree.on_record[path].pristine_sha256
+    return f"cp {quote(str(blob))} {quote(str(tree.root / path))}"
 
 
 def _mode(tree: LockedTree, path: str) -> int:

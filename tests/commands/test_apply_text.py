@@ -8,24 +8,23 @@ from rich.console import Console
 
 from fp4patch.commands import apply as report
 from fp4patch.commands import status
-from fp4patch.console import document
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
-from fp4patch.tree.apply import Applied, ApplyState, FileResult, Retired, TreeResult
-from fp4patch.tree.status import FileStatus, PatchStatus, TreeStatus
+from fp4patch.tree.apply import Applied, ApplyState, FileResult, TreeResult
+from fp4patch.tree.result import PatchStatus, Remainder
+from fp4patch.tree.status import FileStatus, TreeStatus
 
-RETIRED = (
-    Retired("vllm/cmake", State.UPSTREAMED, "0.19", "each list has it"),
-    Retired("vllm/family", State.UPSTREAMED, "0.22", "the test is for the family"),
-    Retired("vllm/family", State.UPSTREAMED, "0.23", "so is the other"),
-    Retired("vllm/family", State.NOT_NEEDED, "", "there is no third"),
+PATCHES = (
+    PatchStatus("vllm/e2m1-asm", State.APPLIED, ""),
+    PatchStatus("vllm/gdn-prefill", State.UPSTREAMED, "since 0.30: the kernel is chosen on SM12x"),
 )
+LEFT = tuple(Remainder("vllm/e2m1-asm", "c.py", line, "e2m1x2", "it is a test") for line in (3, 4))
 FOREIGN = Problem("the pristine bytes", "a file that was edited since", file="a.h", state=State.FOREIGN)
 
 
 def tree(name: str, state: ApplyState, *problems: Problem) -> TreeResult:
-    changed = FileResult("b.h", State.APPLIED, ("vllm/asm 1",), b"old\n", b"new\n")
-    return TreeResult(Path(name), "vllm", "0.33.0", "next3", state, (changed,), problems, RETIRED, ("a note",))
+    changed = FileResult("b.h", State.APPLIED, ("vllm/e2m1-asm 1",), b"old\n", b"new\n")
+    return TreeResult(Path(name), "vllm", "0.33.0", "next3", state, (changed,), problems, PATCHES, ("a note",), LEFT)
 
 
 def printed(thing: object) -> str:
@@ -35,26 +34,16 @@ def printed(thing: object) -> str:
     return capture.get()
 
 
-def test_several_edits_with_nothing_to_do_are_counted_and_one_says_its_reason() -> None:
+def test_each_file_is_below_the_patch_that_changes_it_and_what_is_left_has_its_reason() -> None:
     text = printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=False))
-    assert "b.h  (vllm/asm 1)" in text
-    assert "vllm/cmake: upstreamed since 0.19: each list has it" in text
-    assert (
-        "vllm/family: 3 of its edits have nothing to do here (2 upstreamed, 1 not-needed); --diff shows the reasons"
-        in text
-    )
-    assert "so is the other" not in text
-
-
-def test_diff_says_each_reason() -> None:
-    text = printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=True))
-    assert "vllm/family: upstreamed since 0.23: so is the other" in text
-    assert "vllm/family: not-needed: there is no third" in text
-
-
-def test_the_document_has_every_reason() -> None:
-    found = document(Applied("apply", True, (tree("t", ApplyState.APPLIED),)))
-    assert found["trees"][0]["notes"] == [*map(str, RETIRED), "a note"]
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines[0] == "t: next3 applied to vllm 0.33.0, 1 file changed"
+    assert lines[1].startswith("vllm/e2m1-asm: ")
+    assert lines[2] == "b.h"
+    assert "vllm/gdn-prefill: since 0.30: the kernel is chosen on SM12x" in lines
+    assert lines[lines.index("2 places: it is a test") + 1] == "c.py"
+    assert lines[-1] == "next: `fp4patch verify t` compiles and checks the code"
+    assert "c.py:3: e2m1x2" in printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=True))
 
 
 def test_a_refusal_names_the_tree_and_the_file_and_says_a_thing_once() -> None:

@@ -46,7 +46,7 @@ def test_apply_without_a_variant_recommends_and_changes_nothing(
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     assert cli.run(["apply", str(tree)]) == 2
-    assert "recommended: --variant next3" in capsys.readouterr().err
+    assert "--variant next3 is recommended" in capsys.readouterr().err
     assert not (tree / ".fp4patch").exists()
 
 

@@ -21,7 +21,8 @@ import pytest
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.tree import files
 from fp4patch.tree.locked import locked
-from fp4patch.tree.write import Desired, DesiredFile, stage, write
+from fp4patch.tree.receipt import Receipt
+from fp4patch.tree.write import DesiredFile, stage, write
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +56,7 @@ def bring(roots: Sequence[Path], variant: str | None) -> None:
     """Act like apply and revert: stage the desired state of each tree, and write."""
     desired = {path: DesiredFile(data, ("cutlass/p 1",)) for path, data in VARIANTS[variant].items()}
     with locked(roots) as trees:
-        staged = [stage(tree, Desired("cutlass", "4.2.1", variant or "", (), desired)) for tree in trees]
+        staged = [stage(tree, desired, Receipt("0.1.0", "cutlass", "4.2.1", variant or "", (), {})) for tree in trees]
         assert not any(change.problems for change in staged)
         write(staged)
 

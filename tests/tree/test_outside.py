@@ -86,7 +86,8 @@ def test_a_diff_that_upstream_has_retires_and_half_of_one_is_refused(
     (tree / HEADER).write_text((tree / HEADER).read_text().replace("T x, y, z, w;", "T x;\n  T y, z, w;"))
     done = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).document
     assert [file["path"] for file in done["files"] if file["state"] == "applied"] == [CONVERSION]
-    assert "mlx/pr-1: upstreamed: the source has this change" in done["trees"][0]["notes"]
+    states = {patch["patch"]: (patch["state"], patch["because"]) for patch in done["trees"][0]["patches"]}
+    assert states["mlx/pr-1"] == ("upstreamed", "the source has this change")
 
 
 def test_edits_of_the_variant_find_what_a_diff_has_added(fp4patch: Command, tree: Path, tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ import pytest
 
 from fp4patch.core.errors import Refused
 from fp4patch.tree.locked import LockedTrees, locked
-from fp4patch.tree.write import Desired, DesiredFile, Staged, stage, write
+from fp4patch.tree.receipt import Receipt
+from fp4patch.tree.write import DesiredFile, Staged, stage, write
 
 A, B = "include/a.h", "include/b.h"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # what runs here runs there
@@ -43,7 +44,7 @@ def stage_all(trees: LockedTrees, word: str, paths: Sequence[str] = (A, B)) -> l
     staged = []
     for tree in trees:
         files = {path: DesiredFile((tree.pristine(path) or b"") + word.encode(), patches) for path in paths}
-        staged.append(stage(tree, Desired("cutlass", "4.2.1", word, patches, files)))
+        staged.append(stage(tree, files, Receipt("0.1.0", "cutlass", "4.2.1", word, patches, {})))
     return staged
 
 
@@ -54,7 +55,7 @@ def apply(roots: Sequence[Path], word: str = "turbo", paths: Sequence[str] = (A,
 
 def revert(roots: Sequence[Path]) -> None:
     with locked(roots) as trees:
-        write([stage(tree, Desired()) for tree in trees])
+        write([stage(tree, {}) for tree in trees])
 
 
 def everything(*roots: Path) -> dict[str, tuple[int, bytes | str]]:

@@ -1,0 +1,100 @@
+"""``status`` after an apply: from the receipt as long as nothing changed, else by another fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Said
+from small_cutlass import EPILOGUE, GUARD, small_cutlass
+
+from fp4patch.tree.fold import fold_tree
+
+GetTree = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def folds(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The trees that status folds."""
+    folded: list[Path] = []
+
+    def counted(tree: Any, plan: Any) -> Any:
+        folded.append(tree.root)
+        return fold_tree(tree, plan)
+
+    monkeypatch.setattr("fp4patch.tree.status.fold_tree", counted)
+    return folded
+
+
+def test_a_tree_is_folded_again_only_if_something_changed(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, tmp_path: Path, folds: list[Path]
+) -> None:
+    tree = small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "tree")
+    fp4patch("apply", "--variant", "next2", tree)
+
+    def said() -> Any:
+        folds.clear()
+        return fp4patch("status", "--json", tree).document
+
+    recorded = said()
+    assert not folds
+    receipt = tree / ".fp4patch/receipt.json"
+    as_written = receipt.read_bytes()
+    receipt.write_bytes(as_written.replace(b'"basis": "', b'"basis": "0'))
+    folded = said()
+    assert folds
+    assert folded == recorded
+    receipt.write_bytes(as_written)
+    (tree / "include/cutlass/new.h").write_text("int one;\n")
+    assert said()["state"] == "applied"
+    assert folds
+    (tree / "include/cutlass/new.h").unlink()
+    (tree / EPILOGUE).write_bytes((tree / EPILOGUE).read_bytes() + b"\n")
+    assert said()["state"] == "applied"
+    assert folds
+    fp4patch("apply", tree)
+    said()
+    assert not folds
+    (tree / GUARD).write_bytes((tree / GUARD).read_bytes() + b"\n")
+    assert said()["state"] == "foreign"
+
+
+def test_another_fp4patch_folds_again(
+    fp4patch: Callable[..., Said],
+    pristine_tree: GetTree,
+    tmp_path: Path,
+    folds: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree = small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "tree")
+    fp4patch("apply", "--variant", "next2", tree)
+    monkeypatch.setattr("fp4patch.tree.candidate_files.source_hash", lambda *_: "of another release")
+    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    assert folds
+
+
+def test_a_file_that_is_larger_than_any_source_is_named_and_not_read(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, tmp_path: Path
+) -> None:
+    tree = small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "tree")
+
+    def grow(name: str) -> None:
+        with (tree / name).open("ab") as file:
+            file.truncate(30 << 30)
+
+    grow("include/cutlass/sparse.h")
+    (document,) = fp4patch("apply", "--variant", "next3", "--json", tree).document["trees"]
+    assert [place["file"] for place in document["remainders"]] == ["include/cutlass/sparse.h"]
+    assert "larger than 16 MiB" in document["remainders"][0]["because"]
+    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    grow(GUARD)
+    for command in ("status", "revert"):
+        said = fp4patch(command, "--json", tree)
+        assert (said.status, said.document["problems"][0]["found"]) == (1, "File too large")
+    other = small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "other")
+    tree = other
+    grow(EPILOGUE)
+    (problem,) = fp4patch("apply", "--variant", "next3", "--json", tree).document["problems"]
+    assert (problem["file"], problem["found"]) == (EPILOGUE, "File too large")
