@@ -1,6 +1,6 @@
 """Container images: what their manifests list, which files their layers leave visible, and images of an engine.
 
-An image comes as a tar (``docker save``, OCI), as a directory with an OCI layout, or from a registry.
+An image comes as a tar (``docker save``, OCI), or from a registry.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
-from fp4patch.binaries.containers import WHITEOUT, Guarded, Member, folder
+from fp4patch.binaries.containers import WHITEOUT
 from fp4patch.core.errors import BinaryError, UsageError
 
 _OPAQUE = ".wh..wh..opq"
@@ -35,21 +34,6 @@ class Image:
 def may_describe(name: str) -> bool:
     """Return whether ``images`` may need a member of an image's tar."""
     return name in ("manifest.json", "index.json") or name.startswith("blobs/")
-
-
-def is_layout(path: Path) -> bool:
-    """Return whether a directory is an image: an OCI layout, or an unpacked ``docker save``."""
-    return (path / "blobs").is_dir() and any((path / name).is_file() for name in ("index.json", "manifest.json"))
-
-
-def layout(path: Path) -> Iterator[Member]:
-    """Yield the files of a directory that is an image, as those of its tar would come."""
-    for file, size in folder(path, texts=True):
-        try:
-            with file.open("rb") as stream:
-                yield Member(file.relative_to(path.resolve()).as_posix(), size, Guarded(stream, str(file)))
-        except OSError as error:
-            raise BinaryError(f"cannot read {file}: {error.strerror}", help="check its permissions") from error
 
 
 def images(documents: dict[str, bytes]) -> tuple[list[Image], list[str]] | None:

@@ -54,9 +54,7 @@ def examine(
     if not path.exists():
         raise BinaryError(f"{path} does not exist", help="check the path")
     cached = False
-    if path.is_dir() and image.is_layout(path):
-        search.archive(image.layout(path), 0)
-    elif path.is_dir():
+    if path.is_dir():
         cached = _folder(path, search, cache)
         if not (search.searched or search.unread):
             help_ = "name a wheel, a library, or a package's directory"

@@ -105,9 +105,26 @@ class Run(_PartOfFile):
     """Error of the driver, if there is no result."""
 
     @property
-    def right(self) -> bool:
-        """Return whether every result is as expected."""
-        return not (self.error or self.wrong or self.stray or (self.exact and self.nan_signs))
+    def fault(self) -> str:
+        """What is not as it must be; empty if every result is right."""
+        if self.error:
+            return self.error
+        values = f"{self.wrong:,} of {self.records * self.lanes:,} values are wrong"
+        first = f"the first is {self.first.input} to {self.first.got}, not {self.first.expected}" if self.first else ""
+        signs = f"{self.nan_signs:,} NaNs keep a sign" if self.exact and self.nan_signs else ""
+        stray = "it stores behind its output" if self.stray else ""
+        faults = [values * bool(self.wrong), first, signs, stray]
+        return listed(faults if any(faults) else [self._not_as_recorded()])
+
+    def _not_as_recorded(self) -> str:
+        """Return why the results that no comparison found wrong are not those of all inputs."""
+        expected = digests().get(self.form)
+        if expected is None:
+            return f"the form {self.form!r} is unknown"
+        form = Form.parse(self.form)
+        if (self.records, self.lanes) != (1 << form.space, form.lanes):
+            return f"{self.records:,} records of {self.lanes} are not all inputs"
+        return "" if self.digest == f"{expected:016x}" else "the digest of the results is not the expected one"
 
 
 @dataclass(frozen=True)
@@ -142,11 +159,11 @@ class Checked(Report):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS only if every conversion that the GPU can run has a result, and each is right."""
-        return verdict_on(self.runs and not self.missing and all(run.right for run in self.runs))
+        return verdict_on(self.runs and not self.missing and not any(run.fault for run in self.runs))
 
 
 def check(file: Path) -> Checked:
-    """Return what a program's JSON file supports; Fp4PatchError if it is damaged, unknown, or contradicts itself."""
+    """Return what a program's JSON file supports; Fp4PatchError if it is damaged or unknown."""
     content = _read(file)
     kit, gpu = content.kit, Arch.parse(content.device.arch)
     catalog = load()
@@ -155,12 +172,6 @@ def check(file: Path) -> Checked:
             f"{file} is about the variant {kit.variant}, which this fp4patch does not have",
             help=f"use fp4patch {kit.fp4patch}, which built the program",
         )
-    names = [f"{run.tree}, {run.probe} {run.arch}" for run in content.runs]
-    problems = [f"{name} occurs {times} times" for name, times in Counter(names).items() if times > 1]
-    for name, run in zip(names, content.runs, strict=True):
-        problems += [f"{name}: {why}" for why in [_contradiction(run, gpu)] if why]
-    if problems:
-        raise Fp4PatchError(f"{file} contradicts itself: {'; '.join(problems[:3])}", help=_HELP)
     done = Counter(run.arch for run in content.runs)
     wanted = {arch: count for arch, count in kit.conversions.items() if Arch.parse(arch).runs_on(gpu)}
     missing = {arch: count - done[arch] for arch, count in wanted.items() if count > done[arch]}
@@ -201,24 +212,6 @@ def checksum(content: bytes) -> int:
     return value
 
 
-def _contradiction(run: Run, gpu: Arch) -> str:
-    """Return the reason why a program cannot have written this; empty if it can."""
-    if not Arch.parse(run.arch).runs_on(gpu):
-        return f"this code does not run on {gpu}"
-    if run.error:
-        return ""
-    expected = digests().get(run.form)
-    if expected is None:
-        return f"the form {run.form!r} is unknown"
-    form = Form.parse(run.form)
-    if (run.records, run.lanes) != (1 << form.space, form.lanes):
-        return f"{run.records:,} records of {run.lanes} are not all inputs"
-    as_expected = run.digest == f"{expected:016x}"
-    if as_expected != (run.wrong == 0):
-        return f"{run.wrong:,} wrong values, and the digest {'is' if as_expected else 'is not'} the expected one"
-    return ""
-
-
 def lines(checked: Checked) -> Iterator[str]:
     """Yield what a file of a GPU supports, and what it does not, as text."""
     kit, device, runs = checked.kit, checked.device, checked.runs
@@ -227,10 +220,10 @@ def lines(checked: Checked) -> Iterator[str]:
     yield f"ran on {device.name} ({device.arch}), driver {driver}, CUDA {device.cuda}, {device.machine}"
     for arch in dict.fromkeys(run.arch for run in runs):
         here = [run for run in runs if run.arch == arch]
-        right = [run for run in here if run.right]
+        right = [run for run in here if not run.fault]
         values = sum(run.records * run.lanes for run in right)
         yield f"  {arch}: {len(right)} of {counted(len(here), 'conversion')} right, {values:,} values compared"
-    yield from (f"    {run.tree}, {run.probe} {run.arch}: {_fault(run)}" for run in runs if not run.right)
+    yield from (f"    {run.tree}, {run.probe} {run.arch}: {run.fault}" for run in runs if run.fault)
     for arch, count in checked.missing.items():
         yield f"  {arch}: {counted(count, 'conversion')} of the program without a result"
     yield from (f"  {patch}: this fp4patch has no such version of the patch" for patch in checked.outdated)
@@ -245,15 +238,3 @@ def lines(checked: Checked) -> Iterator[str]:
         "The digests are compared with fp4patch's own record. The checksum detects damage. "
         "Nothing in the file proves who made it."
     )
-
-
-def _fault(run: Run) -> str:
-    if run.error:
-        return run.error
-    parts = [f"{run.wrong:,} of {run.records * run.lanes:,} values are wrong" if run.wrong else ""]
-    if run.first:
-        parts.append(f"the first is {run.first.input} to {run.first.got}, not {run.first.expected}")
-    if run.exact and run.nan_signs:
-        parts.append(f"{run.nan_signs:,} NaNs keep a sign")
-    parts.append("it stores behind its output" if run.stray else "")
-    return listed([part for part in parts if part])
