@@ -73,11 +73,11 @@ def emit(result: Report) -> None:
 
 
 class Output(Console):
-    """A terminal, or a pipe: it has no width, and text in it is not cut."""
+    """A terminal; or a pipe, where a table has 100 columns and a sentence is one line, which grep finds."""
 
     def __init__(self, file: Any) -> None:
         columns = os.environ.get("COLUMNS", "")
-        width = None if file.isatty() else (columns.isdecimal() and int(columns)) or 120
+        width = None if file.isatty() else (columns.isdecimal() and int(columns)) or 100
         super().__init__(file=file, width=width, highlight=False, soft_wrap=not file.isatty())
 
     def on_broken_pipe(self) -> None:
@@ -222,9 +222,24 @@ that one is cut."""
 number = partial(whole, justify="right")
 
 
+class _Unpadded:
+    """A table without blanks at the ends of its lines."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in console.render_lines(self.table, options, pad=False):
+            while line and not line[-1].text.strip():
+                line.pop()
+            yield from line[:-1]
+            yield from (Segment(last.text.rstrip(), last.style) for last in line[-1:])
+            yield Segment.line()
+
+
 def table(
     columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], *, gap: int = 2, head: str = "bold"
-) -> Table:
+) -> RenderableType:
     """Return a table without lines. It has a header in the style ``head`` if a column has one.
 
     A cell that is a string stays on one line, whatever characters it contains.
@@ -234,7 +249,7 @@ def table(
     made = Table(*own, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=head, show_header=headed)
     for row in rows:
         made.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
-    return made
+    return _Unpadded(made)
 
 
 # --- problems and errors ---

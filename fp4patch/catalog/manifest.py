@@ -17,6 +17,7 @@ from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant, VariantTarget
 from fp4patch.core.errors import ManifestError, Refused, UsageError
+from fp4patch.core.wording import suggested
 
 T = TypeVar("T")
 
@@ -50,7 +51,10 @@ class Catalog:
         found += [t for t in self.targets.values() if t.name == name]
         found += [p for p in self.patches.values() if name in (p.id, p.name)]
         if not found:
-            raise UsageError(f"there is nothing named {name!r}", help="`fp4patch list` shows what there is")
+            every = [*self.variants, *self.targets, *self.patches, *(patch.name for patch in self.patches.values())]
+            raise UsageError(
+                f"there is nothing named {name!r}", help=suggested(name, every, "`fp4patch list` shows what there is")
+            )
         if len(found) > 1:
             names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for thing in found)
             raise UsageError(f"{name!r} names more than one thing", help=f"name one of {names}")
@@ -92,7 +96,8 @@ def _named(things: dict[str, T], name: str, what: str) -> T:
     try:
         return things[name]
     except KeyError:
-        raise UsageError(f"there is no {what} {name!r}", help=f"the {what}s are {', '.join(things)}") from None
+        every = f"the {what}s are {', '.join(things)}"
+        raise UsageError(f"there is no {what} {name!r}", help=suggested(name, things, every)) from None
 
 
 def data_root() -> Path:

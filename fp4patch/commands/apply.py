@@ -20,7 +20,7 @@ from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult
 from fp4patch.tree.result import Remainder
 
 
-@click.command()
+@click.command(epilog="Example: fp4patch apply --variant native vllm")
 @TREES
 @variant_option(required=False)
 @WITH

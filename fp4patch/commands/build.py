@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from fp4patch.commands.options import FOLDER, WITH, json_option, variant_option
+from fp4patch.commands.options import FOLDER, WITH, json_option, torch_archs, variant_option
 from fp4patch.console import emit, show
 from fp4patch.images.image import Built, DryRun, Stage
 
@@ -22,14 +22,23 @@ class _Build(click.Command):
             raise click.UsageError(message, ctx) from None
 
 
-@click.command(cls=_Build)
+@click.command(cls=_Build, epilog="Example: fp4patch build --arch 12.1a -- --tag vllm:fp4")
 @variant_option(required=False)
 @WITH
-@click.option("--arch", "archs", metavar="ARCH", multiple=True, help="12.1a (GB10) or 12.0a (RTX PRO). Repeatable.")
+@click.option(
+    "--arch",
+    "archs",
+    metavar="ARCH",
+    multiple=True,
+    shell_complete=torch_archs,
+    help="12.1a (GB10) or 12.0a (RTX PRO). Repeatable.",
+)
 @click.option(
     "--target",
     type=click.Choice([stage.value for stage in Stage]),
-    help="Stop at this stage. Default: runtime, or wheel with --output.",
+    metavar="STAGE",
+    help="Stop at this stage: toolkit, sources, proof, kernels, part, wheel or runtime. Default: runtime, or wheel with"
+    " --output.",
 )
 @click.option("--vllm", metavar="SOURCE", help="Use this release or directory instead of the pin.")
 @click.option("--cutlass", metavar="SOURCE", help="Use this CUTLASS instead of the pin.")

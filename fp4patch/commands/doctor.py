@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import click
 
-from fp4patch.commands.options import NAME, json_option
+from fp4patch.commands.options import NAME, gpu_names, json_option
 from fp4patch.console import emit, show, waiting
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 
 
-@click.command()
+@click.command(epilog="Example: fp4patch doctor --for gb10 vllm==0.33.0")
 @click.argument("paths", metavar="[PATH...]", nargs=-1, type=NAME)
-@click.option("--for", "gpus", metavar="GPUS", help="Answer for these GPUs only, for example gb10 or sm_120,sm_121.")
+@click.option(
+    "--for",
+    "gpus",
+    metavar="GPUS",
+    shell_complete=gpu_names,
+    help="Answer for these GPUs only, for example gb10 or sm_120,sm_121.",
+)
 @click.option(
     "--arch-list",
     "--torch-cuda-arch-list",
@@ -22,9 +28,10 @@ from fp4patch.core.errors import EXIT_REFUSED, UsageError
 @click.option("--cuda", metavar="V", help="CUDA release of the build, for example 13.0. Default: the installed one.")
 @click.option(
     "--require",
-    metavar="GPU[:native|:variant=NAME][:only=PATTERN][:except=PATTERN]",
+    metavar="WHAT",
     multiple=True,
-    help="Fail unless every compiled file, or those that fit, has code, FP4 instructions, or what a variant makes.",
+    help="Fail unless every compiled file has code for GPU, FP4 instructions (GPU:native), or what a variant makes"
+    " (GPU:variant=NAME); then :only=PATTERN or :except=PATTERN selects files.",
 )
 @click.option("--details", is_flag=True, help="List every file with its code, and a tree's patches.")
 @json_option("fp4patch.doctor.result:DoctorReport")

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
@@ -119,7 +118,7 @@ def _version(tree: TreeReport) -> str:
     return f"{tree.claims or 'of no stated version'} (not a surveyed release by content)"
 
 
-def _patches(tree: TreeReport) -> Table:
+def _patches(tree: TreeReport) -> RenderableType:
     rows: list[Sequence[RenderableType]] = []
     for row in tree.patches:
         says = Text(printable(row.because or f"for {', '.join(row.variants)}"), style="" if row.because else "dim")
@@ -129,7 +128,7 @@ def _patches(tree: TreeReport) -> Table:
     return table([whole(), whole(), folded()], rows)
 
 
-def _recommendation(tree: TreeReport) -> Table:
+def _recommendation(tree: TreeReport) -> RenderableType:
     rows: list[Sequence[RenderableType]] = []
     if tree.variant:
         rows.append(("", "applied", tree.variant))
@@ -140,7 +139,7 @@ def _recommendation(tree: TreeReport) -> Table:
     return table(_GRID, rows, gap=1)
 
 
-def _marked(rows: Iterable[tuple[Level, str, Text, str, str]]) -> Table:
+def _marked(rows: Iterable[tuple[Level, str, Text, str, str]]) -> RenderableType:
     """Return a line for each level, subject, finding, remedy and link; the last two are on lines of their own."""
     cells = []
     for level, subject, text, remedy, link in rows:

@@ -8,7 +8,7 @@ from fp4patch.commands.options import FILE
 from fp4patch.console import write
 
 
-@click.command()
+@click.command(epilog="Example: fp4patch explore -o explorer.html")
 @click.option(
     "--output", "-o", type=FILE, help="Write the page to this file. Default: explorer.html in the cache directory."
 )

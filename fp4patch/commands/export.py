@@ -17,12 +17,13 @@ import click
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
-from fp4patch.commands.options import FOLDER, PLACE, json_option, variant_option
+from fp4patch.commands.options import FOLDER, PLACE, json_option, patch_names, variant_option
 from fp4patch.console import emit, waiting, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.extra import install
 from fp4patch.core.tree_path import CXX
+from fp4patch.core.wording import suggested
 from fp4patch.tree.fold import fold_tree, plan_patches
 from fp4patch.tree.locked import LockedTree, reading
 from fp4patch.tree.stamp import unstamped
@@ -46,16 +47,24 @@ class Series(Report):
     """Text of each file by its path."""
 
 
-@click.command()
+@click.command(epilog="Example: fp4patch export --variant native -o patches vllm")
 @click.argument("tree", metavar="TREE", type=PLACE)
 @variant_option(required=True)
-@click.option("--patch", "names", multiple=True, metavar="NAME", help="Export only this patch. Repeatable.")
+@click.option(
+    "--patch",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=patch_names,
+    help="Export only this patch. Repeatable.",
+)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["git-am", "quilt", "diff"]),
     default="git-am",
-    help="Mails for git am (default), a series for quilt, or the differences alone.",
+    metavar="FORMAT",
+    help="git-am: mails (default); quilt: a series of files; diff: the differences alone.",
 )
 @click.option(
     "--output", "-o", type=FOLDER, metavar="DIR", help="Write the files to this directory. Default: print them."
@@ -108,11 +117,12 @@ def series(tree: Path, variant: str, names: Sequence[str], form: str, version: s
 
 def _chosen(catalog: Catalog, variant: str, tree: Identified, names: Sequence[str]) -> list[Patch]:
     patches = catalog.patches_of(catalog.variant(variant), tree.target.name)
+    own = [patch.name for patch in patches]
     for name in names:
         if not any(name in (patch.name, patch.id) for patch in patches):
             raise UsageError(
                 f"{name} is not a patch of {variant} for {tree.target.title}",
-                help=f"its patches are {', '.join(patch.name for patch in patches) or 'none'}",
+                help=suggested(name, own, f"its patches are {', '.join(own) or 'none'}"),
             )
     return [patch for patch in patches if not names or {patch.name, patch.id} & set(names)]
 

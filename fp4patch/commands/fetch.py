@@ -7,14 +7,14 @@ import click
 from rich.text import Text
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.options import PLACE, json_option
+from fp4patch.commands.options import PLACE, json_option, releases
 from fp4patch.console import emit, progress_bar, show
 from fp4patch.core.errors import UsageError
 from fp4patch.sources.fetch import fetch as fetch_tree
 
 
-@click.command()
-@click.argument("release", metavar="TARGET==VERSION")
+@click.command(epilog="Example: fp4patch fetch vllm==0.33.0 vllm")
+@click.argument("release", metavar="TARGET==VERSION", shell_complete=releases)
 @click.argument("directory", type=PLACE)
 @click.option("--whole", is_flag=True, help="Use git if the archive has only a part of the release.")
 @click.option(

@@ -58,7 +58,7 @@ class Lists(Report):
     targets: tuple[TargetRow, ...] = ()
 
 
-@click.command("list")
+@click.command("list", epilog="Example: fp4patch list variants")
 @click.argument("what", type=click.Choice(["variants", "patches", "targets"]), required=False)
 @json_option("fp4patch.commands.list:Lists")
 def list_(what: str | None, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from rich.text import Text
 from fp4patch.catalog import outside
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
-from fp4patch.commands.options import FILE, json_option
+from fp4patch.commands.options import FILE, json_option, target_names
 from fp4patch.console import emit, printable, progress_bar, show, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
@@ -68,8 +68,8 @@ class NewPatch(Report):
     """Files of the diff that are not part of what is built, and that the directory's diff does not have."""
 
 
-@click.command()
-@click.argument("target")
+@click.command(epilog="Example: fp4patch new-patch vllm 40191.diff")
+@click.argument("target", shell_complete=target_names)
 @click.argument("diff", metavar="FILE.diff", type=FILE)
 @click.option("--link", metavar="URL", help="Address that the diff is from. Default: the first one in its head.")
 @click.option("--release", "releases", metavar="V", multiple=True, help="Try it on this release. Repeatable.")

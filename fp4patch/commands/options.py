@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from fp4patch.catalog.manifest import Catalog
 
 Command = TypeVar("Command", bound="Callable[..., object]")
 
@@ -43,20 +45,48 @@ JOBS = click.option(
 )
 
 
-def variant_option(*, required: bool) -> Callable[[Command], Command]:
-    """Return ``--variant NAME``, completed in the shell from the names on disk."""
+def completed(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return the completion of a name, or of the last one in a list; they are read when a shell asks."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-        from fp4patch.catalog.manifest import data_root  # noqa: PLC0415 - only where a shell completes
+        before = incomplete[: incomplete.rfind(",") + 1]
+        return [before + name for name in names() if name.startswith(incomplete[len(before) :])]
 
-        names = (path.stem for path in (data_root() / "variants").glob("*.toml"))
-        return sorted(name for name in names if name.startswith(incomplete))
+    return complete
 
+
+def _catalog() -> Catalog:
+    from fp4patch.catalog.manifest import load  # noqa: PLC0415 - only where a shell completes
+
+    return load()
+
+
+def _gpus() -> list[str]:
+    from fp4patch.binaries.known_programs import known  # noqa: PLC0415 - the same
+
+    return [*known().gpu, *sorted({*known().gpu.values()})]
+
+
+def _archs() -> list[str]:
+    return sorted({arch for variant in _catalog().variants.values() for arch in variant.arch})
+
+
+variant_names = completed(lambda: _catalog().variants)
+target_names = completed(lambda: _catalog().targets)
+patch_names = completed(lambda: [patch.name for patch in _catalog().patches.values()])
+every_name = completed(lambda: [*_catalog().variants, *_catalog().targets, *_catalog().patches])
+releases = completed(lambda: [f"{t.name}=={a.version}" for t in _catalog().targets.values() for a in t.pinned])
+gpu_names, arch_names = completed(_gpus), completed(_archs)
+torch_archs = completed(lambda: [f"{arch[3:-2]}.{arch[-2:]}" for arch in _archs() if arch[-1] in "af"])
+
+
+def variant_option(*, required: bool) -> Callable[[Command], Command]:
+    """Return ``--variant NAME``."""
     return click.option(
         "--variant",
         metavar="NAME",
         required=required,
-        shell_complete=complete,
+        shell_complete=variant_names,
         help="Name of the variant; see `fp4patch list variants`.",
     )
 

@@ -10,7 +10,7 @@ from fp4patch.console import waiting
 from fp4patch.tree import apply as trees_
 
 
-@click.command()
+@click.command(epilog="Example: fp4patch revert vllm")
 @TREES
 @json_option("fp4patch.tree.apply:Applied")
 def revert(trees: tuple[Path, ...], as_json: bool) -> None:

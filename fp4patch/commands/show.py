@@ -13,7 +13,7 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.options import json_option
+from fp4patch.commands.options import every_name, json_option
 from fp4patch.core.document import Report
 
 
@@ -43,8 +43,8 @@ class ShownPatch(Patch, Report):
 Shown = ShownVariant | ShownTarget | ShownPatch
 
 
-@click.command()
-@click.argument("name")
+@click.command(epilog="Example: fp4patch show next3")
+@click.argument("name", shell_complete=every_name)
 @json_option("fp4patch.commands.show:Shown")
 def show(name: str, as_json: bool) -> None:
     """Describe one variant, patch or target.

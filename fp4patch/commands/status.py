@@ -15,7 +15,7 @@ from fp4patch.tree import status as trees_
 from fp4patch.tree.status import TreeStatus
 
 
-@click.command()
+@click.command(epilog="Example: fp4patch status vllm")
 @TREES
 @json_option("fp4patch.tree.status:OneTree", "fp4patch.tree.status:SeveralTrees")
 def status(trees: tuple[Path, ...], as_json: bool) -> None:

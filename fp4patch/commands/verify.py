@@ -4,16 +4,20 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.options import FILE, JOBS, TREES, schema_option, variant_option
+from fp4patch.commands.options import FILE, JOBS, TREES, arch_names, schema_option, variant_option
 from fp4patch.console import as_json, show, waiting, write
 from fp4patch.core.errors import EXIT_REFUSED
 
 
-@click.command()
+@click.command(epilog="Example: fp4patch verify --report page.html vllm")
 @TREES
 @variant_option(required=False)
 @click.option(
-    "--arch", "archs", metavar="LIST", help="Targets, for example sm_120a,sm_121a. Default: those of the variant."
+    "--arch",
+    "archs",
+    metavar="LIST",
+    shell_complete=arch_names,
+    help="Targets, for example sm_120a,sm_121a. Default: those of the variant.",
 )
 @click.option(
     "--json",

@@ -1,4 +1,4 @@
-"""Lists and counts in words."""
+"""Lists and counts in words, and the name that a person may have meant."""
 
 from collections.abc import Iterable
 
@@ -17,3 +17,11 @@ def listed(items: Iterable[object], last: str = "and") -> str:
 def joined(*parts: str, by: str = " ") -> str:
     """Return the parts that are not empty, joined."""
     return by.join(filter(None, parts))
+
+
+def suggested(word: str, names: Iterable[str], otherwise: str) -> str:
+    """Return the advice about a name that does not exist, after the nearest one that does: ``did you mean x? …``."""
+    from difflib import get_close_matches  # noqa: PLC0415 - few errors need it
+
+    near = get_close_matches(word, list(names), n=1, cutoff=0.7)
+    return f"did you mean {near[0]}? {otherwise}" if near else otherwise

@@ -24,6 +24,7 @@ from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.state import State
+from fp4patch.core.wording import suggested
 from fp4patch.doctor.builds import not_evaluated, pairs_of
 from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
 from fp4patch.doctor.tree import TreeFacts, content_findings, cuda_of, judge
@@ -101,7 +102,8 @@ def examine_release(root: Path, release: str, question: Question) -> TreeReport:
     target, survey = load().target(name), read(root)
     facts = {tree.version: tree.facts for tree in survey.trees if tree.target == name and not tree.variant}
     if version not in facts:
-        raise UsageError(f"{release} is not recorded", help=f"recorded are {', '.join(facts)}; else name a source tree")
+        every = f"recorded are {', '.join(facts)}; else name a source tree"
+        raise UsageError(f"{release} is not recorded", help=suggested(version, facts, every))
     build, cuda = target.build, cuda_of(question)
     asked = question.asked.replace(";", build.separator) if build else ""
     if (cuda and str(cuda) not in survey.cudas) or (asked and asked not in survey.lists[name]):

@@ -23,7 +23,7 @@ from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import NothingCompiledError, Refused, SourceError, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.store import cache_dir
-from fp4patch.core.wording import listed
+from fp4patch.core.wording import listed, suggested
 from fp4patch.doctor import (
     configured,
     gpus,
@@ -95,7 +95,9 @@ def _requirements(text: str) -> tuple[Requirement, ...]:
 def _gpus(text: str) -> tuple[Arch, ...]:
     """Parse ``sm_121,sm_120`` or ``gb10``; UsageError for anything that is no known GPU's own plain architecture."""
     archs, names = known_gpus(), known().gpu
-    help_text = f"for example --for gb10, or --for sm_120,sm_121; known are {', '.join([*names, *map(str, archs)])}"
+    every = [*names, *map(str, archs)]
+    help_text = f"for example --for gb10, or --for sm_120,sm_121; known are {', '.join(every)}"
+    help_text = suggested(text.lower(), every, help_text)
     found = requested(",".join(names.get(part.lower(), part) for part in elements(text)) or text, help_text)
     for arch in found:
         if arch not in archs:

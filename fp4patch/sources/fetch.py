@@ -14,6 +14,7 @@ from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.release import is_version
 from fp4patch.core.store import scratch
+from fp4patch.core.wording import suggested
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
 from fp4patch.sources.index import download
@@ -69,7 +70,8 @@ def fetch(
     tag = ref or target.tag_of(version)
     if not tag and not archive:
         raise UsageError(
-            f"there is no {target.name} {version}", help=f"the releases are {', '.join(_versions(target))}"
+            f"there is no {target.name} {version}",
+            help=suggested(version, _versions(target), f"the releases are {', '.join(_versions(target))}"),
         )
     try:
         with scratch(to.parent, f".{to.name}-") as work:
@@ -108,7 +110,8 @@ def _clone(target: Target, url: str, tag: str, tree: Path, *, show_progress: boo
             raise
         versions = _versions(target)
         known = f"{target.name} has archives, which need no git, from {versions[0]} to {versions[-1]}"
-        raise SourceError(error.message, help=f"{known}; else {error.help}") from error
+        advice = suggested(tag.removeprefix("v"), versions, f"{known}; else {error.help}")
+        raise SourceError(error.message, help=advice) from error
 
 
 def _versions(target: Target) -> list[str]:

@@ -20,6 +20,7 @@ from packaging.version import Version
 from pypi_simple import PyPISimple
 
 from fp4patch.core.errors import SourceError, UsageError
+from fp4patch.core.wording import suggested
 from fp4patch.sources.index import CHECK_NETWORK, UNAVAILABLE, cause_of, index_config, session_of
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def published(text: str, machine: str) -> Iterator[tuple[str, IO[bytes], int]]:
             urls = {package.filename: package.url for package in packages if package.package_type == "wheel"}
             name = text if text in urls else _chosen(list(urls), text, machine)
             if not name:
-                help_text = "name a release with a wheel, or the wheel that you have"
+                released = {f"{project}=={name.split('-')[1]}" for name in urls}
+                help_text = suggested(text, released, "name a release with a wheel, or the wheel that you have")
                 raise UsageError(f"the index has no wheel of {text} for {machine}", help=help_text)
             try:
                 with _opened(urls[name], session) as (file, size):

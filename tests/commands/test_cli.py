@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from command import Said, snapshot
 from processes import ends
@@ -124,15 +126,53 @@ def test_the_recorded_matrix_is_what_the_real_trees_say(
     assert {p["patch"]: p["state"].replace("pristine", "applied") for p in found["patches"]} == row["states"]
 
 
-def test_completion_offers_the_variants(tmp_path: Path) -> None:
-    environ = os.environ | {
-        "_FP4PATCH_COMPLETE": "bash_complete",
-        "COMP_WORDS": "fp4patch apply --variant t",
-        "COMP_CWORD": "3",
-    }
-    code = "from fp4patch.cli import main; main()"
-    run = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
-    assert {"plain,turbo", "plain,turbo2"} <= set(run.stdout.split())
+@pytest.mark.parametrize(
+    ("words", "incomplete", "offered"),
+    [
+        ("apply --variant", "tur", {"turbo", "turbo2"}),
+        ("show", "cutlass/sm121", {"cutlass/sm121-family", "cutlass/sm121-operand"}),
+        ("list", "pa", {"patches"}),
+        ("fetch", "vllm==0.33", {"vllm==0.33.0"}),
+        ("export --variant next3 --patch", "fp6", {"fp6-convert"}),
+        ("doctor --for", "gb10,rtx-pro", {"gb10,rtx-pro-6000"}),
+        ("verify --arch", "sm_121a,sm_120", {"sm_121a,sm_120", "sm_121a,sm_120a", "sm_121a,sm_120f"}),
+        ("build --arch", "12.1", {"12.1a", "12.1f"}),
+    ],
+)
+def test_a_shell_completes_each_name(words: str, incomplete: str, offered: set[str]) -> None:
+    complete = ShellComplete(cli.fp4patch, {}, "fp4patch", "_FP4PATCH_COMPLETE").get_completions
+    assert {item.value for item in complete(words.split(), incomplete)} == offered
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["aply", "x"], "apply"),
+        (["apply", "--variant", "nativ", "TREE"], "native"),
+        (["show", "e2m1-gard"], "e2m1-guard"),
+        (["fetch", "cutlas==4.2.1", "x"], "cutlass"),
+        (["doctor", "--for", "rtx5090"], "rtx-5090"),
+        (["doctor", "--arch-list", "12.1a", "vllm==0.33.1"], "0.33.0"),
+        (["export", "--variant", "next3", "--patch", "e2m1-encod", "TREE"], "e2m1-encode"),
+    ],
+)
+def test_a_name_that_does_not_exist_recommends_the_nearest(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, arguments: list[str], meant: str
+) -> None:
+    said = fp4patch(*[str(pristine_tree("cutlass", "4.2.1")) if a == "TREE" else a for a in arguments])
+    assert said.status == 2
+    assert f"did you mean {meant}?" in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_help_of_a_command_has_an_example_that_can_be_parsed_and_fits_80_columns(name: str) -> None:
+    command = cli.fp4patch.get_command(click.Context(cli.fp4patch), name)
+    assert command
+    program, called, *arguments = shlex.split((command.epilog or "").removeprefix("Example: "))
+    assert (program, called) == ("fp4patch", name)
+    command.make_context(name, arguments)
+    shown = CliRunner().invoke(cli.fp4patch, [name, "-h"], terminal_width=80).output
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_an_interrupt_is_status_130_and_leaves_the_tree_alone(tree_copy: GetTree, tmp_path: Path) -> None:

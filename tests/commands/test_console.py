@@ -39,3 +39,11 @@ def test_an_advice_that_several_problems_share_is_given_once() -> None:
 def test_control_characters_become_escapes_and_letters_stay() -> None:
     assert console.printable("a\x1b[2J\n\udcffß\u202e/[b]") == "a\\x1b[2J\\n\\udcffß\\u202e/[b]"
     assert console.printable("a\n\tb\x07", kept="\n\t") == "a\n\tb\\x07"
+
+
+def test_a_pipe_gets_tables_of_100_columns_without_padding(capsys: pytest.CaptureFixture[str]) -> None:
+    console.show(console.table([console.whole("state"), console.folded("why")], [("a", "word " * 40), ("b", "x")]))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert max(map(len, lines)) in range(90, 101)
+    assert not [line for line in lines if line.endswith(" ")]

@@ -4,18 +4,22 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.options import FILE, FOLDER, PLACE, json_option, variant_option
+from fp4patch.commands.options import FILE, FOLDER, PLACE, arch_names, json_option, variant_option
 from fp4patch.console import emit, progress_bar
 from fp4patch.core.errors import EXIT_REFUSED
 from fp4patch.core.wording import counted
 
 
-@click.command()
+@click.command(epilog="Example: fp4patch evidence --variant next3 -o evidence cutlass")
 @click.argument("trees", metavar="[TREE...]", nargs=-1, type=PLACE)
 @variant_option(required=False)
 @click.option("--output", "-o", type=FOLDER, metavar="DIR", help="Directory for the files.")
 @click.option(
-    "--arch", default="", metavar="LIST", help="Targets. Default: those of the variant, without those of a family (f)."
+    "--arch",
+    default="",
+    metavar="LIST",
+    shell_complete=arch_names,
+    help="Targets. Default: those of the variant, without those of a family (f).",
 )
 @click.option(
     "--check",
