@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from verify_reports import DRIFT, text
 
 from fp4patch import console
