@@ -40,6 +40,7 @@ _MOST = 60_000
 """Files of a project that are looked at."""
 _SHOWN = 3
 _DETECTED = "PyTorch's detection"
+_FOR_OTHERS = "its FP4 statements are for other GPUs alone"
 _TORCH_LISTS = ("TORCH_CUDA_ARCH_LIST", "--arch-list", _DETECTED)
 
 
@@ -181,7 +182,10 @@ def _answer(
     for setting in _of_concern(project, found):
         one = _of_setting(gpu, project, setting.on(gpu), question, cuda)
         by_outcome.setdefault((one.level, one.verdict), (setting, one))
-    order = (Level.GREEN, Level.YELLOW, Level.RED, Level.NONE)
+    order = [Level.GREEN, Level.YELLOW, Level.RED, Level.NONE]
+    order = (
+        order if project.sources else [*order[:2], *order[:1:-1]]
+    )  # without statements, code that loads is not judged
     (setting, best), *others = sorted(by_outcome.values(), key=lambda pair: order.index(pair[1].level))
     if best.level is Level.RED and project.is_extension and setting.name in _TORCH_LISTS:
         every = ";".join(replace(one, suffix="a").torch for one in question.gpus)
@@ -251,7 +255,7 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
 
 
 def _stopped(gpu: Arch, project: Project, setting: Setting, question: Question) -> Answer | None:
-    """Return the answer of a setting with which PyTorch or the compiler ends the build; None for any other."""
+    """Return the answer of a setting with which the build ends, or whatever it is; None for any other."""
     place = _place(setting)
     wrong = refused_by_pytorch(setting.code, None, cmake=False) if setting.name in _TORCH_LISTS else []
     if wrong and project.is_extension:
@@ -261,6 +265,9 @@ def _stopped(gpu: Arch, project: Project, setting: Setting, question: Question) 
     if stated and (stops := refused(Version(stated), (*setting.code, *setting.ptx))):
         told = "" if question.cuda else ", which the base image has"
         return Answer(gpu, Level.RED, "nothing is compiled", (f"{place}: {stops}{told}",), remedies.of("cuda_too_old"))
+    kinds = {statement.kind for source in project.sources.values() for statement in source.statements}
+    if kinds and not any(_is_for(kind, gpu) for kind in kinds):
+        return Answer(gpu, Level.RED, _FOR_OTHERS, (place,), remedies.of("other_gpus", gpu=gpu))
     return None
 
 
@@ -324,10 +331,7 @@ def of_fates(  # noqa: PLR0911 - one return an answer
     gpu: Arch, fates: Fates, chosen: Arch, place: str, question: Question
 ) -> Answer:
     """Return the answer that follows from what is left of the statements; ``chosen`` is a target that the GPU loads."""
-    own = replace(gpu, suffix="a")
-    able = {
-        key: fate for key, fate in fates.items() if key[0].kind.supported(own) or key[0].kind is StatementKind.INTRINSIC
-    }
+    able = {key: fate for key, fate in fates.items() if _is_for(key[0].kind, gpu)}
     if failing := failing_of(able):
         return does_not_compile(gpu, failing, chosen, place, question)
 
@@ -347,7 +351,7 @@ def of_fates(  # noqa: PLR0911 - one return an answer
     )
     evidence = (*(f"{what}: {places(some)}" for some, what in rows if some), place)
     if not able:
-        return Answer(gpu, Level.NONE, "its FP4 statements are for other GPUs alone", (place,))
+        return Answer(gpu, Level.RED, _FOR_OTHERS, (place,), remedies.of("other_gpus", gpu=gpu))
     if lost and not chosen.suffix:
         return answer_of(gpu, Level.RED, "FP4 statements are left out", evidence, question)
     if lost:
@@ -359,8 +363,7 @@ def of_fates(  # noqa: PLR0911 - one return an answer
         return answer_of(gpu, Level.YELLOW, "software converts to FP4", evidence, question)
     if not compiled:
         return Answer(gpu, Level.NONE, "the files read do not decide it", evidence)
-    multiplies = any(s.kind in (StatementKind.MATRIX, StatementKind.SPARSE) for s in compiled)
-    converts = any(s.kind not in (StatementKind.MATRIX, StatementKind.SPARSE) for s in compiled)
+    multiplies, converts = _kinds_of(compiled)
     reservations = bool(unknown) + bool(software)
     if converts and multiplies:
         level = Level.YELLOW if reservations else Level.GREEN
@@ -368,7 +371,19 @@ def of_fates(  # noqa: PLR0911 - one return an answer
         return Answer(gpu, level, verdict, evidence, "", reservations)
     verdict = "it multiplies in hardware, and converts nothing to FP4"
     verdict = "it converts in hardware, and multiplies nothing in FP4" if converts else verdict
+    if any(_kinds_of(unknown)):
+        verdict = f"it {'converts' if converts else 'multiplies'} in hardware; the rest is not decided"
     return Answer(gpu, Level.YELLOW, verdict, evidence, "", reservations)
+
+
+def _is_for(kind: StatementKind, gpu: Arch) -> bool:
+    return kind.supported(replace(gpu, suffix="a")) or kind is StatementKind.INTRINSIC
+
+
+def _kinds_of(statements: Sequence[Statement]) -> tuple[bool, bool]:
+    """Return whether some of the statements multiply, and whether some convert."""
+    products = {statement.kind in (StatementKind.MATRIX, StatementKind.SPARSE) for statement in statements}
+    return True in products, False in products
 
 
 def places(statements: Sequence[Statement]) -> str:

@@ -400,7 +400,8 @@ def _of_python(text: str, cuda: Version) -> Iterator[tuple[int, str, Branch]]:
         value = node.value if isinstance(node, ast.Expr) else None
         name = value.func if isinstance(value, ast.Call) else None
         called = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
-        if isinstance(node, ast.Raise | ast.Assert) or isinstance(value, ast.Constant) or called in _SAYING:
+        says = isinstance(value, ast.Constant) or called in _SAYING
+        if isinstance(node, ast.Raise | ast.Assert | ast.Compare) or says:
             silent.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))  # type: ignore[attr-defined]
         if isinstance(node, ast.If):
             state = _holds(ast.unparse(node.test), cuda)
@@ -444,7 +445,8 @@ def _of_line(place: str, line: str, python: str, cuda: Version) -> Iterator[Sett
         return  # flags for every call of nvcc: see recipes.py
     for found in _TORCH.finditer(line):
         value = found["value"].strip("\"'")
-        yield _torch_list(Setting(place, found["name"], value), value)
+        if value:
+            yield _torch_list(Setting(place, found["name"], value), value)
     for found in _CMAKE.finditer(line):
         value = (found["given"] or found["value"] or "").strip().strip("\"'")
         if value and not value.startswith(("PROPERTY", "GREATER", "LESS", "MATCHES", "STREQUAL", "}", "AND", "OR")):

@@ -40,10 +40,11 @@ def spark(tmp_path: Path) -> Host:
     return here
 
 
-def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Host) -> None:
-    found = examine(spark)
+@pytest.mark.parametrize(("asked", "level"), [([], Level.RED), ([Arch(12, 0)], Level.YELLOW)])
+def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Host, asked: list[Arch], level: Level) -> None:
+    found = examine(spark, asked)
     (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
-    assert triton_.level is Level.RED
+    assert triton_.level is level
 
 
 def test_a_dgx_spark_is_named_without_its_serial_number(spark: Host) -> None:
@@ -58,12 +59,6 @@ def test_a_dgx_spark_is_named_without_its_serial_number(spark: Host) -> None:
     name = examine(spark).name
     assert name.startswith("NVIDIA DGX Spark 7.2.3, Ubuntu 24.04.3 LTS, ")
     assert "1234567" not in name
-
-
-def test_an_asked_gpu_goes_before_the_machines_own(spark: Host) -> None:
-    found = examine(spark, [Arch(12, 0)])
-    (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
-    assert triton_.level is Level.YELLOW
 
 
 def test_the_nvcc_in_the_usual_place_is_compared_with_pytorchs_cuda(spark: Host, tmp_path: Path) -> None:

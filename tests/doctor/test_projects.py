@@ -111,6 +111,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
             "set_target_properties(o PROPERTIES CUDA_ARCHITECTURES 120f)\n",
             "no",
         ),
+        ("setup.py", f"f = '{FAMILY}' if {FAMILY!r} in flags else ''\n", "not-judged"),  # a comparison
         # PTX alone, and what PyTorch's extensions take.
         ("Makefile", "F = -gencode arch=compute_120f,code=compute_120f\n", "reservation"),
         ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0f'\n", "no"),

@@ -12,13 +12,12 @@ import pytest
 from command import Said
 from cubins import CONVERTS, compile_cuda, targets
 from flashinfer_wheel import is_python, unpack
-from host_on_disk import machine, program, toolkit, torch, triton
+from host_on_disk import machine, toolkit, torch, triton
 
 from fp4patch.binaries import remedies, scan
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import GB10, GPUS, Arch
-from fp4patch.doctor import compilers, gpus, packages
-from fp4patch.proof.gpu import Driver, Gpu
+from fp4patch.doctor import compilers, packages
 from fp4patch.proof.toolchain import Toolchain
 
 WHEELS = Path(__file__).parents[2] / "docs/wheels.md"
@@ -178,29 +177,3 @@ def test_the_assembler_of_triton_that_is_named_is_green(tmp_path: Path, cause: s
         assert Path(path).is_file()
         environ = {name: path}
     assert {one.level for one in packages.examine_triton(machine(tmp_path, **environ), [GB10])} == {Level.GREEN}
-
-
-# --- the machine -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("cause", ["toolkit_broken", "toolkit_mixed"])
-def test_a_toolkit_that_is_installed_again_is_green(tmp_path: Path, cause: str) -> None:
-    kit = toolkit(tmp_path / "root/usr/local/cuda", "13.0.88", cicc="13.5.37" if cause == "toolkit_mixed" else "")
-    if cause == "toolkit_broken":
-        program(kit / "bin/ptxas", "exit 1")
-    found = compilers.examine(machine(tmp_path, CUDA_HOME=str(kit)), [GB10])
-    assert [one for one in found if one.cause == cause and one.level in (Level.RED, Level.YELLOW)]
-    shutil.rmtree(kit)
-    toolkit(kit, "13.0.88")
-    assert {one.level for one in compilers.examine(machine(tmp_path, CUDA_HOME=str(kit)), [GB10])} == {Level.GREEN}
-
-
-def test_a_driver_of_the_release_that_is_named_is_green(tmp_path: Path) -> None:
-    own = (Gpu("NVIDIA GB10", GB10, ""),)
-    (fails,) = red(gpus.examine(Driver("", "", (), "Driver/library version mismatch"), "13.0"), "driver_fails")
-    assert "reboot after an update" in fails.remedy
-    (old,) = red(gpus.examine(Driver("570.86.10", "12.8", own), "13.0"), "driver_too_old")
-    named = re.search(r"CUDA (\d+) needs (\d+)", old.remedy)
-    assert named
-    again = gpus.examine(Driver(f"{named[2]}.0", f"{named[1]}.0", own), "13.0")
-    assert {one.level for one in again} == {Level.GREEN}
