@@ -14,7 +14,7 @@ from fp4patch.proof.listing import SassListing
 from fp4patch.sass import text as sass
 from fp4patch.sass.error import SassError
 from fp4patch.sass.instruction import Instruction
-from fp4patch.sass.text import STEP, loaded_sections, read_sections, without_padding
+from fp4patch.sass.text import STEP, loaded_sections, opened, read_sections, without_padding
 
 KERNEL = "probe"
 """The one kernel of every probe, ``extern "C"``, so that its name is not mangled."""
@@ -126,6 +126,20 @@ def code_digest(cubin: bytes, kernel: str = "", instructions: Sequence[Instructi
         if not kernel or (owner == kernel and not (shared and known and int(shared[1]) not in numbers)):
             digest.update(f"{name.removesuffix(f'.{kernel}')}:{len(content)}:".encode() + content)
     return digest.hexdigest()
+
+
+_NOT_DISASSEMBLED = (".debug", ".note", ".nv.capmerc", ".nv.compat", ".nv.merc", ".nv_debug")
+
+
+@proof_errors()
+def disassembled(cubin: bytes) -> list[str | bytes]:
+    """Return all that the listing of a cubin is made of: its generation, and the names and contents of its sections but
+    for those about the target and the source."""
+    with opened(cubin) as file:
+        generation = (file.header.flags >> 8 & 0xFF or file.header.flags & 0xFF) // 10
+        named = [(file.name(section), section) for section in file.sections]
+        parts = [(name, file.content(section)) for name, section in named if not name.startswith(_NOT_DISASSEMBLED)]
+    return [str(generation), *(part for section in parts for part in section)]
 
 
 _ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/", re.MULTILINE)

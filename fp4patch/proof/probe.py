@@ -18,6 +18,7 @@ from fp4patch.core.store import Store, files_hash, key, source_hash
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import KERNEL, kernel_of
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
+from fp4patch.proof.steps import Nvcc
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side
 
@@ -67,6 +68,7 @@ class Compiler:
         self._store = store
         self._headers = headers or {}
         self._own_files = cache(_own_files)
+        self._nvcc = Nvcc(runner)
 
     def compile(
         self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
@@ -98,21 +100,19 @@ class Compiler:
     ) -> Compilation:
         folder = side.folder()
         product, written = scratch / "probe.out", scratch / "together.cu"
-        how: tuple[str | Path, ...] = ()
         preprocessed, assembly = product.with_suffix(".ii"), product.with_suffix(".s")
         if probe.kind is not ProbeKind.HOST:
             stem = (written if text else source).stem
-            how = ("-keep", "-keep-dir", scratch)
             preprocessed, assembly = scratch / f"{stem}.cpp1.ii", scratch / f"{stem}.ptx"
         if text:
             written.write_text(text, encoding="utf-8")
-        status, log = self._run(
+        status, log = self._nvcc.run(
             [
                 self._toolchain.nvcc,
                 *(*self._toolchain.flags, *flags),
                 *(f"-I{folder / include}" for include in self._target.include if (folder / include).is_dir()),
                 *(f"-I{place}" for place in (*self._real_headers(probe), *_stand_ins(probe, source))),
-                *(*how, "-o", product),
+                *("-keep", "-keep-dir", scratch, "-o", product),
                 *((f"-I{source.parent}", written) if text else (source,)),
             ],
             scratch,
@@ -142,12 +142,14 @@ class Compiler:
         return [place for name in probe.uses for place in self._headers[name]]
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
-        kind = ["-cubin", "-Xptxas", "-v", *WITH_LINES]
+        kind = ["-cubin", f"-arch={arch}", "-Xptxas", "-v", *WITH_LINES]
         if probe.kind is ProbeKind.HOST:
-            kind = ["-c", *(HOST_WITH_LINES if probe.does else ())]
+            # With -arch alone nvcc would compile the device's code twice, once for its PTX.
+            target = f"-gencode=arch={str(arch).replace('sm', 'compute')},code={arch}"
+            kind = ["-c", target, *(HOST_WITH_LINES if probe.does else ())]
         own = (*more, *self._target.compile)
         return [
-            *(*kind, f"-arch={arch}", *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in own))),
+            *(*kind, *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in own))),
             *own,
             *(f"-D{name}={value}" for name, value in probe.defines.items()),
         ]

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 
 from fp4patch.sass import flow as control
-from fp4patch.sass.bit_functions import ONE, OTHER, ZERO, Bit, Symbols, Word, number
+from fp4patch.sass.bit_functions import NO, ONE, OTHER, ZERO, Bit, Symbols, Word, number
 from fp4patch.sass.c_evaluator import Evaluator, NotFollowedError
 from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import Decoded, Listing
@@ -22,22 +22,36 @@ _RECORDS = 128
 """Bytes at multiples of which the two arrays are taken to begin. CUDA allocates at multiples of 256."""
 
 
-def groups(listing: Listing, graph: control.Flow, *, lanes: int, bits: int, stored: int) -> tuple[tuple[int, ...], ...]:
-    """Return the lanes in groups of those that are alike; each lane alone where that is not shown.
+def groups(functions: Sequence[object]) -> tuple[tuple[int, ...], ...]:
+    """Return the lanes in groups of those with the same function; each lane alone where that is not known."""
+    found: dict[object, list[int]] = {}
+    for lane, function in enumerate(functions):
+        found.setdefault(lane if function is None else function, []).append(lane)
+    return tuple(tuple(group) for group in found.values())
 
-    A record has ``lanes`` values of ``bits`` bits, and a code takes ``stored`` bits.
+
+def lane_functions(
+    listing: Listing, graph: control.Flow, *, lanes: int, bits: int, stored: int, symbols: Symbols | None = None
+) -> list[tuple[int, ...] | None]:
+    """Return the function of each lane's own value that its code is, as diagrams; None where that is not shown.
+
+    A record has ``lanes`` values of ``bits`` bits, and a code takes ``stored`` bits. Functions of several kernels can
+    be compared if their diagrams are made of the same ``symbols``; bits above the highest that is used do not count.
     """
+    symbols = symbols or Symbols()
     try:
-        symbols = Symbols()
         record = tuple(bit for lane in range(lanes) for bit in symbols.of_value(lane, bits))
         memory = Walk(listing, graph, symbols, record, max(1, lanes * stored // 8)).memory
     except (NotFollowedError, Lacks, SassError, RecursionError):
-        return tuple((lane,) for lane in range(lanes))
-    found: dict[object, list[int]] = {}
+        return [None] * lanes
+    functions: list[tuple[int, ...] | None] = []
     for lane, code in enumerate(codes(memory, lanes=lanes, stored=stored)):
+        diagrams = [bit.diagram for bit in code]
+        while diagrams and diagrams[-1] == NO:
+            diagrams.pop()
         own = all(bit != OTHER and bit.value in (lane, None) for bit in code)
-        found.setdefault(tuple(bit.diagram for bit in code) if own else lane, []).append(lane)
-    return tuple(tuple(group) for group in found.values())
+        functions.append(tuple(diagrams) if own else None)
+    return functions
 
 
 def codes(memory: Mapping[int, Word], *, lanes: int, stored: int) -> tuple[Word, ...]:
@@ -47,7 +61,7 @@ def codes(memory: Mapping[int, Word], *, lanes: int, stored: int) -> tuple[Word,
     return tuple(tuple(memory.get(at // 8, (OTHER,) * 8)[at % 8] for at in bits) for bits in ends)
 
 
-def turns(found: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def rotations(found: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return the fewest rotations of the inputs over the lanes by which each group gets all of them."""
     lanes = sum(map(len, found))
     every = set(range(lanes))

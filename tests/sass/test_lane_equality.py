@@ -14,7 +14,7 @@ from test_semantics import CASES, golden_texts, instruction
 from fp4patch.sass.bit_functions import OTHER, Bit, Symbols, Word
 from fp4patch.sass.c_evaluator import Evaluator, NotFollowedError
 from fp4patch.sass.flow import flow
-from fp4patch.sass.lane_equality import groups, turns
+from fp4patch.sass.lane_equality import groups, lane_functions, rotations
 from fp4patch.sass.listing import Listing, read
 from fp4patch.sass.operands import LAYOUTS, Operands
 from fp4patch.sass.semantics import TABLE
@@ -29,7 +29,7 @@ def listing(name: str) -> Listing:
 
 
 def found(one: Listing, bits: int = 32) -> tuple[tuple[int, ...], ...]:
-    return groups(one, flow(one), lanes=8, bits=bits, stored=4)
+    return groups(lane_functions(one, flow(one), lanes=8, bits=bits, stored=4))
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,20 @@ def test_code_without_loops_does_the_same_to_each_value(name: str, bits: int) ->
 
 def test_code_with_loops_is_not_followed() -> None:
     assert found(listing("4.2.1.pristine.encode-float-x8")) == APART
+
+
+def test_kernels_with_the_same_function_are_found_and_others_are_told_apart() -> None:
+    symbols = Symbols()
+
+    def functions(one: Listing) -> set[object]:
+        return set(lane_functions(one, flow(one), lanes=8, bits=32, stored=4, symbols=symbols))
+
+    usual = functions(listing("4.7.0.next3.encode-float-x8"))
+    assert len(usual) == 1
+    assert None not in usual
+    assert functions(changed(0xC0, "6.115436553955078125e-05", "6.11543655395507812e-05")) == usual  # the same float
+    assert functions(changed(0xC0, "6.115436553955078125e-05", "6.1154e-05")) > usual
+    assert not functions(listing("4.7.0.pristine.encode-float-x8")) & usual
 
 
 def changed(address: int, before: str, after: str) -> Listing:
@@ -84,11 +98,11 @@ def test_a_lane_that_is_treated_otherwise_is_apart(
 
 
 def test_each_group_gets_every_input() -> None:
-    assert turns([tuple(range(8))]) == (0,)
-    assert turns([(0, 2, 4, 6), (1, 3, 5, 7)]) == (0, 1)
-    assert turns([(0, 1, 2, 3), (4, 5, 6, 7)]) == (0, 4)
-    assert turns(APART) == tuple(range(8))
-    assert turns([(0,)]) == (0,)
+    assert rotations([tuple(range(8))]) == (0,)
+    assert rotations([(0, 2, 4, 6), (1, 3, 5, 7)]) == (0, 1)
+    assert rotations([(0, 1, 2, 3), (4, 5, 6, 7)]) == (0, 4)
+    assert rotations(APART) == tuple(range(8))
+    assert rotations([(0,)]) == (0,)
 
 
 def integers() -> list[str]:

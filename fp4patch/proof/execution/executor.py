@@ -6,9 +6,10 @@ nothing.
 
 import hashlib
 import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -22,15 +23,17 @@ from fp4patch.core.store import Store, key, source_hash
 from fp4patch.core.wording import counted
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.execution import host, stochastic, sweep
-from fp4patch.proof.execution.result import Batch, Execution, Sweep
+from fp4patch.proof.execution.result import Batch, Execution, Sweep, SweepRow
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import functions, kernel_of
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SideName
-from fp4patch.sass import grid, independence, lane_equality
+from fp4patch.sass import grid, independence
+from fp4patch.sass.bit_functions import Symbols
 from fp4patch.sass.error import SassError
 from fp4patch.sass.flow import flow
 from fp4patch.sass.instruction import InstructionClass
+from fp4patch.sass.lane_equality import groups, lane_functions, loops, rotations
 from fp4patch.sass.program import Kernel
 from fp4patch.sass.text import own_constants
 from fp4patch.sass.translate import Unsupported, translate
@@ -153,6 +156,8 @@ class _Program:
     binary: Path
     turns: Sequence[int]
     alike: bool
+    function: object = None
+    """The function that each lane is shown to be; None if it is not known, or not the same for each."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,11 @@ class _Lab:
     scratch: Path
     threads: int
     progress: OnProgress
+    symbols: Symbols = field(default_factory=Symbols)
+    """What the functions of all kernels are made of, so that those that are the same are found."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    rows: dict[object, tuple[SweepRow, ...]] = field(default_factory=dict)
+    """What all inputs gave, by the function that they went through: kernels with the same one run them once."""
 
     def begin(self, subject: Subject, upstream: Subject | None) -> _Program | Batch:
         """Return the result of chosen inputs, or a program that takes all processors to run all inputs."""
@@ -189,13 +199,17 @@ class _Lab:
             if isinstance(program, Batch):
                 return replace(nothing, batch=program)
             tick(0)
-            swept = sweep.run(program.binary, threads=self.threads, turns=program.turns, progress=tick)
+            rows = self.rows.get(program.function)
+            stride = 1 if rows is None else sweep.CORNERS_ALONE
+            swept = sweep.run(program.binary, threads=self.threads, stride=stride, turns=program.turns, progress=tick)
+            if program.function is not None:
+                rows = self.rows.setdefault(program.function, swept.rows)
         except FAILURES as error:
             unsupported = isinstance(error, Unsupported)
             message = error.message if unsupported else f"{error.message}\n{error.help}".strip()
             return replace(nothing, problem=message, unsupported=unsupported)
         assert subject.swept
-        report = Sweep(subject.swept.lanes, swept.rows, subject.swept.bits, len(program.turns), program.alike)
+        report = Sweep(subject.swept.lanes, rows or swept.rows, subject.swept.bits, len(program.turns), program.alike)
         return replace(nothing, report=report, corners=swept.corners)
 
     def _program(self, subject: Subject, executes: Executes) -> _Program:
@@ -205,7 +219,27 @@ class _Lab:
         host_compiler, environ = self.toolchain.host_compiler, self.toolchain.environ
         quick = executes.bits == 16
         binary = sweep.build(self._folder(), kernel, executes, compiler=host_compiler, environ=environ, quick=quick)
-        return _Program(binary, *_turns(kernel, executes))
+        return _Program(binary, *self._turns(kernel, executes))
+
+    def _turns(self, kernel: Kernel, executes: Executes) -> tuple[Sequence[int], bool, object]:
+        """Return the rotations of the inputs over the lanes, whether the lanes that an input then misses are alike, and
+        the function of all lanes.
+
+        Each group of lanes gets every input. Code with loops, which takes many times as long, has all inputs once even
+        if its lanes are not shown to be alike.
+        """
+        if executes.bits == 16:
+            return range(executes.lanes), False, None
+        graph, stored = flow(kernel.listing), stored_bits(executes.output)
+        with self.lock:
+            functions = lane_functions(
+                kernel.listing, graph, lanes=executes.lanes, bits=executes.bits, stored=stored, symbols=self.symbols
+            )
+        turns = rotations(groups(functions))
+        function = (executes.output, functions[0]) if functions[0] is not None and len(set(functions)) == 1 else None
+        if executes.lanes > 1 and (len(turns) == 1 or not loops(graph)):
+            return turns, True, function
+        return (0,), False, function
 
     def _chosen(self, subject: Subject, does: Executes | Quantizes) -> Batch:
         # NumPy and the reference are needed only for an execution.
@@ -306,21 +340,3 @@ def _decides(subject: Subject, does: Executes, kernel: Kernel) -> bool:
     if because:
         raise ProofError("the inputs that run do not decide about all others", help=because)
     return True
-
-
-def _turns(kernel: Kernel, executes: Executes) -> tuple[Sequence[int], bool]:
-    """Return the rotations of the inputs over the lanes, and whether the lanes that an input then misses are alike.
-
-    Each group of lanes gets every input. Code with loops, which takes many times as long, has all inputs once even if
-    its lanes are not shown to be alike.
-    """
-    if executes.bits == 16:
-        return range(executes.lanes), False
-    if executes.lanes == 1:
-        return (0,), False
-    graph = flow(kernel.listing)
-    stored = stored_bits(executes.output)
-    turns = lane_equality.turns(
-        lane_equality.groups(kernel.listing, graph, lanes=executes.lanes, bits=executes.bits, stored=stored)
-    )
-    return (turns, True) if len(turns) == 1 or not lane_equality.loops(graph) else ((0,), False)

@@ -24,6 +24,9 @@ _STRAIGHT = ("-fno-thread-jumps",)
 _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
 _INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}
 
+CORNERS_ALONE = 1 << 31
+"""A stride that leaves one block of the sweep."""
+
 
 @dataclass(frozen=True)
 class Swept:

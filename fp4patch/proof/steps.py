@@ -1,0 +1,94 @@
+"""Run nvcc step by step: what its device compiler makes of one preprocessed text is made once for several targets.
+
+The device compiler takes most of the time of a probe. Targets of one generation often have the same text, for the
+macros that differ decide the same; then their PTX differs in the ``.target`` line alone. ptxas runs for each of them.
+"""
+
+import re
+import shlex
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from fp4patch.core.process import Runner
+from fp4patch.core.store import key
+
+_STEP = "#$ "
+"""Begins each line of ``nvcc --dryrun`` that sets a variable of the shell, or is a command."""
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+_DEVICE_COMPILER = re.compile(
+    r'/cicc" .*-arch compute_(?P<target>(?P<major>\d+)\d(?P<suffix>[af]?)) .*"(?P<text>[^"]+\.ii)"'
+)
+_TARGET = re.compile(rb"^(\.target sm_)\w+", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What the device compiler came to: its status and messages, and the files that it wrote, by name."""
+
+    scratch: Path
+    target: str
+    """``121a`` of ``sm_121a``."""
+    status: int
+    log: str
+    files: Mapping[str, bytes]
+
+
+class Nvcc:
+    """Runs the commands that nvcc would run, and its device compiler once for each text and generation."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._made: dict[str, Future[_Made]] = {}
+        self._lock = threading.Lock()
+
+    def run(self, command: Sequence[str | Path], scratch: Path) -> tuple[int, str]:
+        """Return exit status and messages of an nvcc command that keeps its intermediate files in ``scratch``."""
+        status, log, plan = self._runner.run([command[0], "--dryrun", *command[1:]], scratch=scratch)
+        lines = plan.splitlines()
+        steps = [line.removeprefix(_STEP) for line in lines if line.startswith(_STEP)]
+        log += "".join(f"{line}\n" for line in lines if not line.startswith(_STEP))
+        variables = [line.partition("=") for line in steps if _VARIABLE.match(line)]
+        shell = "".join(f"{name}={shlex.quote(value)}\n" for name, _, value in variables)
+        shell += "export PATH LD_LIBRARY_PATH\n"
+        for step in steps:
+            if status == 0 and not _VARIABLE.match(step):
+                compiles = _DEVICE_COMPILER.search(step)
+                run = (
+                    self._device_compiler(shell, compiles, scratch) if compiles else self._shell(shell + step, scratch)
+                )
+                status, log = run[0], log + run[1]
+        return status, log
+
+    def _shell(self, script: str, scratch: Path) -> tuple[int, str]:
+        status, out, err = self._runner.run(["/bin/sh", "-c", script], scratch=scratch)
+        return status, out + err
+
+    def _device_compiler(self, shell: str, step: re.Match[str], scratch: Path) -> tuple[int, str]:
+        text = Path(step["text"]).read_bytes().replace(bytes(scratch), b"")
+        options = step.string.replace(str(scratch), "").replace(f"compute_{step['target']}", "")
+        name = key(options, step["major"], str(bool(step["suffix"])), text)
+        ours: Future[_Made] = Future()
+        with self._lock:
+            made = self._made.setdefault(name, ours)
+        if made is not ours:
+            return self._moved(made.result(), scratch, step["target"])
+        try:
+            before = set(scratch.iterdir())
+            status, log = self._shell(shell + step.string, scratch)
+            files = {path.name: path.read_bytes() for path in set(scratch.iterdir()) - before if path.is_file()}
+            ours.set_result(_Made(scratch, step["target"], status, log, files))
+        except BaseException as error:
+            ours.set_exception(error)
+            raise
+        return status, log
+
+    def _moved(self, made: _Made, scratch: Path, target: str) -> tuple[int, str]:
+        """Write the files as if they had been made for this target in this directory."""
+        for name, content in made.files.items():
+            here = content.replace(bytes(made.scratch), bytes(scratch))
+            file = scratch / name.replace(f"compute_{made.target}", f"compute_{target}")
+            file.write_bytes(_TARGET.sub(rb"\g<1>" + target.encode(), here))
+        return made.status, made.log.replace(str(made.scratch), str(scratch))

@@ -1,0 +1,90 @@
+"""nvcc step by step: the machine code of each target is nvcc's own, and equal texts are compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fp4patch.core.process import Runner
+from fp4patch.proof.steps import Nvcc
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.sass.elf import Elf
+from fp4patch.sass.text import loaded_sections
+
+KERNEL = """\
+#include <cuda_fp4.h>
+__global__ void probe(float2* in, __nv_fp4x2_storage_t* out) {
+  out[threadIdx.x] = __nv_cvt_float2_to_fp4x2(in[threadIdx.x], __NV_E2M1, cudaRoundNearest);
+  %s
+}
+"""
+ONLY_ON_GB10 = "#if __CUDA_ARCH__ == 1210\nout[0] = 7;\n#endif"
+
+
+class Counting(Runner):
+    """Counts the runs of the device compiler."""
+
+    compiled = 0
+
+    def run(self, command: Sequence[str | Path], *, scratch: Path) -> tuple[int, str, str]:
+        self.compiled += '/cicc" ' in str(command[-1])
+        return super().run(command, scratch=scratch)
+
+
+@pytest.mark.parametrize(("line", "compiled"), [("", 2), (ONLY_ON_GB10, 4)])
+def test_a_text_is_compiled_once_and_each_target_has_the_code_that_nvcc_makes(
+    line: str, compiled: int, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    runner = Counting(toolchain.environ)
+    nvcc = Nvcc(runner)
+    source = tmp_path / "probe.cu"
+    source.write_text(KERNEL % line)
+    for arch in ("sm_120a", "sm_121a", "sm_121f", "sm_120", "sm_121"):
+        scratch = tmp_path / arch
+        scratch.mkdir()
+        command: list[str | Path] = [
+            toolchain.nvcc,
+            *toolchain.flags,
+            "-cubin",
+            f"-arch={arch}",
+            "-lineinfo",
+            "-Xptxas",
+            "-v",
+            source,
+            "-o",
+        ]
+        status, log = nvcc.run([*command, scratch / "ours", "-keep", "-keep-dir", scratch], scratch)
+        assert status == 0
+        assert runner.run([*command, scratch / "nvccs"], scratch=scratch)[0] == 0
+        ours, nvccs = ((scratch / name).read_bytes() for name in ("ours", "nvccs"))
+        assert loaded_sections(ours) == loaded_sections(nvccs)
+        assert Elf(ours).header.flags == Elf(nvccs).header.flags
+        assert f"for '{arch}'" in log
+    assert runner.compiled == compiled
+
+
+def test_an_error_is_the_compilers(toolchain: Toolchain, tmp_path: Path) -> None:
+    nvcc = Nvcc(Runner(toolchain.environ))
+    source = tmp_path / "probe.cu"
+    source.write_text(KERNEL % "nothing;")
+    for arch in ("sm_120a", "sm_121a"):
+        scratch = tmp_path / arch
+        scratch.mkdir()
+        command: list[str | Path] = [
+            toolchain.nvcc,
+            *toolchain.flags,
+            "-cubin",
+            f"-arch={arch}",
+            source,
+            "-o",
+            scratch / "probe.out",
+        ]
+        status, log = nvcc.run([*command, "-keep", "-keep-dir", scratch], scratch)
+        assert status != 0
+        assert 'identifier "nothing" is undefined' in log
+        assert not (scratch / "probe.out").exists()
+    status, log = nvcc.run([*command[:3], "-cubin", "-arch=sm_999", source, "-o", scratch / "x"], scratch)
+    assert status != 0
+    assert "sm_999" in log
