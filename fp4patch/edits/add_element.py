@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple
 from fp4patch.core.outcome import NothingToDo, Outcome
 from fp4patch.core.state import State
 from fp4patch.core.table import SomeText, some
-from fp4patch.edits.cmake import Command, Script, parse
+from fp4patch.edits.cmake import Command, Form, Script, parse
 from fp4patch.edits.cmake_code import proven
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Operation, PatchedTree, Place, Search, Template, containing
@@ -86,6 +86,7 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
         for part in _wanting(edit, script, index):
             lists += 1
             if not _has(edit, part):
+                _must_be_one_argument(script.commands[index])
                 changes |= dict.fromkeys(_list_changes(edit, part))
     if not lists:
         return None
@@ -94,15 +95,30 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
             State.UPSTREAMED, f"each list with {edit.beside} has {edit.unless or edit.element}", edit.since
         )
     text, meaning = script.text, list(script.meaning)
-    for change in sorted(changes, key=lambda change: -change.start):
-        text = text[: change.start] + change.text + text[change.end :]
-        name, arguments = meaning[change.command]
-        quoted, old = arguments[change.argument]  # the text before the change in it is unchanged
-        begins = script.commands[change.command].arguments[change.argument].start
-        new = old[: change.start - begins] + change.text + old[change.end - begins :]
-        number = change.argument
-        meaning[change.command] = (name, (*arguments[:number], (quoted, new), *arguments[number + 1 :]))
+    for number, position in sorted({change[:2] for change in changes}, reverse=True):
+        command, argument = script.commands[number], script.commands[number].arguments[position]
+        new = argument.text
+        for change in sorted(changes, key=lambda change: -change.start):
+            if change[:2] == (number, position):
+                new = new[: change.start - argument.start] + change.text + new[change.end - argument.start :]
+        is_quoted, old = argument.meaning
+        quotes = ""
+        if not is_quoted and not command.takes_lists_apart:  # unquoted, a list is several arguments
+            if argument.passed != 1:
+                raise Refusal(f"`{edit.beside}` in one argument of {command.name}", f"`{old}`", command.line)
+            quotes = '"'
+        text = text[: argument.start] + quotes + new + quotes + text[argument.end :]
+        name, arguments = meaning[number]
+        meant = (is_quoted or bool(quotes), new)
+        meaning[number] = (name, (*arguments[:position], meant, *arguments[position + 1 :]))
     return proven(text, meaning, [script.line(change.start) for change in changes])
+
+
+def _must_be_one_argument(command: Command) -> None:
+    """Refuse a command that gets a list of another length as so many arguments: `f(OUT ${LIST} more)`."""
+    for argument in command.arguments[1:2]:
+        if argument.form is Form.UNQUOTED and "${" in argument.text and not command.takes_lists_apart:
+            raise Refusal(f"a list in quotes for {command.name}", f"`{argument.text}`", command.line)
 
 
 def _lacking(edit: AddElement, text: str) -> Iterator[tuple[int, str]]:

@@ -48,6 +48,11 @@ class Argument(NamedTuple):
         """Key by which arguments are compared: quotes matter (they keep lists whole), brackets count as quotes."""
         return (self.form in (Form.QUOTED, Form.BRACKET), self.text)
 
+    @property
+    def passed(self) -> int:
+        """Number of arguments that the command gets of it: CMake takes an unquoted list apart."""
+        return 1 if self.form is not Form.UNQUOTED else sum(1 for element, _ in self.elements() if element)
+
     def elements(self) -> Iterator[tuple[str, int]]:
         """Yield the list elements of its text, and the offset of each."""
         at = self.start
@@ -65,6 +70,11 @@ class Command(NamedTuple):
     end: int
     """Offset behind its closing parenthesis."""
     line: int
+
+    @property
+    def takes_lists_apart(self) -> bool:
+        """True if its arguments behind a name are elements of one list, so that their number has no meaning."""
+        return self.name in ("set", "list")
 
     @property
     def meaning(self) -> tuple[str, tuple[tuple[bool, str], ...]]:

@@ -92,6 +92,8 @@ def _arguments(command: Command, old: Command, new: Command) -> Iterator[tuple[A
     """Yield the arguments of a command that change, and what they become."""
     for argument, before, after in zip(command.arguments, old.arguments, new.arguments, strict=True):
         if before.meaning != after.meaning:
+            if before.passed != after.passed and not command.takes_lists_apart:
+                raise Refusal(f"{command.name} with as many arguments as before", f"`{after.text}`", command.line)
             yield argument, after
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 
+from fp4patch.edits.condition import binding_beside, loosest
 from fp4patch.edits.cxx import Cut, Token, block, lex, words
 from fp4patch.edits.cxx_edit import edited
 from fp4patch.edits.refusal import Refusal
@@ -35,6 +36,8 @@ class CxxCode:
     def replaced(self, find: str, replace: str, /) -> tuple[str, list[int]]:
         """Return the text with the tokens replaced, and their lines."""
         size, places = len(words(find)), self._places(find)
+        for at in places:
+            self._check_operands(at, size, find, replace)
         lines = [token.line for at in places for token in self._source.tokens[at : at + size]]
         cuts = [self._cut(self._source.tokens[at : at + size], replace) for at in places]
         return edited(self._source, cuts, lines[0]).text, lines
@@ -69,6 +72,16 @@ class CxxCode:
         self._check(old, gone)
         start = old[lead - 1].end
         return Cut(start, gone[-1].end if gone else start, replace[new[lead - 1].end : come[-1].end] if come else "")
+
+    def _check_operands(self, at: int, size: int, find: str, replace: str) -> None:
+        """Refuse a looser operator than there was where a tighter one beside the place would take an operand of it."""
+        first, behind = self._source.tokens[at], at + size
+        around = (self._source.tokens[max(0, at - 2) : at], self._source.tokens[behind : behind + 2])
+        before, after = ([t.text for t in side if t.directive == first.directive] for side in around)
+        looser = loosest(words(replace))
+        if looser < loosest(words(find)) and looser < binding_beside(before, after):
+            beside = " ".join([*before, "…", *after])
+            raise Refusal(f"`{replace}` as one operand", f"it stands in `{beside}`", first.line)
 
     def _check(self, old: Sequence[Token], gone: Sequence[Token]) -> None:
         """Refuse tokens of more than one directive, and a name in a condition that is about more than this name."""

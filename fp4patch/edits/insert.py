@@ -57,7 +57,11 @@ class Insert(Operation):
             if present := source.find(words(sign)):
                 expected, found = f"no `{sign}`", "a specialization of that shape, there already"
                 raise Refusal(expected, found, source.tokens[present[0]].line, advice=ADDED)
-        at = _before_comments(source, self._anchor(source))
+        anchor = self._anchor(source)
+        before = next((token for token in reversed(source.tokens[:anchor]) if token.directive < 0), None)
+        if before and before.text not in (";", "{", "}"):
+            raise Refusal("a declaration behind a whole one", f"`{before.text}`", before.line)
+        at = _before_comments(source, anchor)
         newline = newline_of(source.text)
         added = template(self.template).replace("\r\n", "\n").strip("\n").replace("\n", newline)
         put = Cut(at, at, _gap(source.text[:at], newline) + added + 2 * newline)

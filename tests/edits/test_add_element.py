@@ -40,6 +40,7 @@ def added(text: str) -> str:
         ("set(A_ARCHS 9.0a 12.0f)", "set(A_ARCHS 9.0a 12.1a;12.0f)"),
         ('SET ( A_ARCHS\n  "12.0f" ) # 12.0f', 'SET ( A_ARCHS\n  "12.1a;12.0f" ) # 12.0f'),
         ('list(APPEND A_ARCHS "12.0f")', 'list(APPEND A_ARCHS "12.1a;12.0f")'),
+        ('intersect(A_ARCHS 12.0f "${X}")', 'intersect(A_ARCHS "12.1a;12.0f" "${X}")'),
         ('intersect(A_ARCHS "12.0f;12.1f" "${X}")', 'intersect(A_ARCHS "12.1a;12.0f" "${X}")'),
         ("set(A_ARCHS [[12.0f]])", "set(A_ARCHS [[12.1a;12.0f]])"),
         (
@@ -127,3 +128,17 @@ def test_nothing_else_in_a_list_changes(before: list[str], behind: list[str], qu
         return f'set(A_ARCHS "{text}")' if quoted else f"set(A_ARCHS {text})"
 
     assert added(written([*before, "12.0f", *behind])) == written([*before, "12.1a", "12.0f", *behind])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'intersect(A_ARCHS 9.0a;12.0f "${X}")',
+        'set(B_ARCHS "12.0f")\nintersect(A_ARCHS ${B_ARCHS} "${X}")',
+        'list(APPEND B_ARCHS 12.0f)\nintersect(A_ARCHS 9.0a;${B_ARCHS} "${X}")',
+    ],
+)
+def test_a_list_that_would_become_other_arguments_is_refused(text: str) -> None:
+    outcome = rewrite(ADD, text)
+    assert isinstance(outcome, Drift)
+    assert (outcome.line, bool(outcome.help)) == (text.count("\n") + 1, True)

@@ -103,3 +103,8 @@ def test_however_the_file_is_laid_out_the_same_tokens_come_of_it(data: st.DataOb
     result = done(INSERT, text)
     assert words(result) == words("namespace n { int a;" + ADDED + MANY + "}")
     assert refusal(INSERT, result).found == "a specialization of that shape, there already"
+
+
+@pytest.mark.parametrize("above", ["template <int N>\n", "[[deprecated]]\n", "int a\n", "int a = 1,\n"])
+def test_a_declaration_that_another_one_goes_on_to_is_refused(above: str) -> None:
+    assert refusal(INSERT, above + MANY).line == 1

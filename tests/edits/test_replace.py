@@ -72,6 +72,10 @@ EDITS = {
     CMAKE: (CMAKE_SOURCE, CMAKE_SOURCE.replace("12\\\\.0a", "12\\\\.[01][af]")),
     ADDING: (FUNCTION, FUNCTION.replace("none yet\n", "none yet\n  added()\n")),
 }
+WIDER = Replace(
+    search=("*.cu",), about="arch", find="arch == 120", replace="arch == 120 || arch == 121", otherwise="no arch"
+)
+SPLIT = Replace(search=("*.cmake",), about="f", find='f(OUT 12.0f "${X}")', replace='f(OUT 12.1a;12.0f "${X}")')
 
 
 def rewrite(edit: Replace, text: str) -> Outcome:
@@ -278,3 +282,28 @@ def test_an_expression_in_an_f_string_is_one_too(written: str) -> None:
 def test_a_place_behind_wide_characters_and_old_newlines_is_found() -> None:
     text = "def check():\r  x = 'äß\U0001f600'; return capable(120)\r\n"
     assert replaced(text, PYTHON) == text.replace("capable(120)", PYTHON.replace)
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        *(
+            (WIDER, f"bool f = {text};\n")
+            for text in ("!arch == 120", "arch == 120 && x", "x ^ arch == 120", "(y) == arch == 120", "arch == 120 | 1")
+        ),
+        (WIDER, "#define F !arch == 120\n"),
+        (SPLIT, 'f(OUT 12.0f "${X}")\n'),
+    ],
+)
+def test_a_place_that_would_read_otherwise_is_refused(edit: Replace, text: str) -> None:
+    outcome = rewrite(edit, text)
+    assert isinstance(outcome, Drift)
+    assert (outcome.line, bool(outcome.help)) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "around", ["f({})", "x || {}", "{} || x", "x ? {} : y", "a[{}]", "({}) && y", "x, {}, y", "y = {}"]
+)
+def test_a_looser_operator_is_put_where_it_has_its_operands(around: str) -> None:
+    text = "bool f = " + around.format("arch == 120") + ";\n"
+    assert replaced(text, WIDER) == text.replace("arch == 120", WIDER.replace)
