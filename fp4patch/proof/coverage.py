@@ -7,7 +7,7 @@ and lines of braces alone need no check. On each target that something was compi
   of the innermost function. The hunk is judged if a kernel whose code was executed, compared or counted has an
   instruction of one of these lines, as the compiler says. A declaration inside of it that is no instruction by itself
   is judged with its hunk; a function that no probe calls is not judged, whatever else its file holds, and neither is
-  a branch of ``if constexpr`` that no probe instantiates.
+  a branch that template parameters or ``if constexpr`` select and that no probe instantiates.
 - A line of the preprocessor is judged if such a probe read its file; a declaration outside of functions, and the head
   of a function, if such a probe read the line.
 - A line is judged if it is on one target: on another the instruction may be in the place of the software.
@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum, IntEnum, auto
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -287,10 +288,10 @@ class CodePart(NamedTuple):
 
     lines: range
     scope: tuple[int, ...] = ()
-    """Number of the innermost function, from 1 on, and the offsets of the branches of ``if constexpr`` in it, from the
-    outermost on; empty outside of functions."""
+    """Number of the innermost function, from 1 on, and the offsets of the branches in it that a constant selects, from
+    the outermost on; empty outside of functions."""
     block: range = range(0)
-    """Lines of the block of an ``if constexpr``, which is no instruction by itself."""
+    """Lines of the block of a constant condition, which is no instruction by itself."""
 
 
 class _Scope(NamedTuple):
@@ -299,9 +300,11 @@ class _Scope(NamedTuple):
     scope: tuple[int, ...] = ()
     """As of a statement in it."""
     branches: bool = False
-    """True if it is a branch of ``if constexpr``."""
+    """True if it is a branch that a constant selects."""
     head: int = -1
-    """Number of its ``if constexpr`` among the statements."""
+    """Number of its condition among the statements."""
+    parameters: frozenset[str] = frozenset()
+    """Parameters of the templates that it is in."""
 
 
 _NO_CODE = frozenset(("{", "}", ";", "(", ")", "else"))
@@ -321,9 +324,12 @@ def _statements(source: Source) -> list[CodePart]:
     def around() -> tuple[int, ...]:
         return scopes[-1].scope if scopes else ()
 
-    def finish() -> None:
+    def parameters() -> frozenset[str]:
+        return scopes[-1].parameters if scopes else frozenset()
+
+    def finish(scope: tuple[int, ...] = ()) -> None:
         if any(token.text not in _NO_CODE for token in head):
-            parts.append(CodePart(range(head[0].line, source.line(head[-1].end - 1) + 1), around()))
+            parts.append(CodePart(range(head[0].line, source.line(head[-1].end - 1) + 1), scope or around()))
         head.clear()
 
     for token in source.tokens:
@@ -339,18 +345,20 @@ def _statements(source: Source) -> list[CodePart]:
                 saved.pop()
         elif token.text == "{":
             first, inner = head[0].text if head else "", around()
-            constexpr = first in ("if", "else") and "constexpr" in [token.text for token in head]
-            branches = constexpr or (first == "else" and closed.branches)
+            constant = _is_constant([token.text for token in head], parameters())
+            branches = constant or (first == "else" and closed.branches)
+            known = parameters() | _parameters([token.text for token in head])
             if not inner and _is_function(head):
                 functions += 1
                 inner = (functions,)
             finish()
             scope = (*inner, token.start) if branches else inner
-            scopes.append(_Scope(scope, branches, len(parts) - 1 if constexpr else -1))
+            scopes.append(_Scope(scope, branches, len(parts) - 1 if constant else -1, known))
         elif token.text in "};":
             if token.text == ";":
                 head.append(token)
-            finish()
+            alone = around() and _is_constant([token.text for token in head], parameters())
+            finish((*around(), head[0].start) if alone else ())
             if token.text == "}" and scopes:
                 closed = scopes.pop()
                 if closed.head >= 0:
@@ -360,6 +368,40 @@ def _statements(source: Source) -> list[CodePart]:
             head.append(token)
     finish()
     return parts
+
+
+_CONSTANT = re.compile(r"k[A-Z]\w*|sizeof|true|false|bool|int")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def _is_constant(head: Sequence[str], parameters: Collection[str]) -> bool:
+    """Return whether a statement begins with a condition that the compiler evaluates: an ``if constexpr``, or one that
+    has parameters of a template and nothing that varies."""
+    if not head or head[0] not in ("if", "else") or "(" not in head:
+        return False
+    first, depth = head.index("("), 0
+    names = set[str]()
+    for word in head[first:]:
+        depth += (word == "(") - (word == ")")
+        if depth == 0:
+            break
+        names |= {word} if _NAME.fullmatch(word) else set()
+    of_templates = names.intersection(parameters)
+    return "constexpr" in head[:first] or bool(of_templates and all(map(_CONSTANT.fullmatch, names - of_templates)))
+
+
+def _parameters(head: Sequence[str]) -> frozenset[str]:
+    """Return the parameters of a declaration that is a template."""
+    if list(head[:2]) != ["template", "<"]:
+        return frozenset()
+    names, depth = set[str](), 0
+    for word, following in pairwise(head[1:]):
+        depth += (word == "<") - word.count(">") * (set(word) == {">"})
+        if depth == 0:
+            break
+        if depth == 1 and _NAME.fullmatch(word) and following in (",", "=", ">"):
+            names.add(word)
+    return frozenset(names)
 
 
 _ATTRIBUTE = re.compile(

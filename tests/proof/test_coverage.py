@@ -133,6 +133,26 @@ template <int N> int f(int a) {
     assert places(judged(new, {A: [4, 7, 11]}, {A: every}, before="")) == []
 
 
+@pytest.mark.parametrize("condition", ["N == 1", "1 == N && sizeof(T) == kOne", "(N > 0) && N < 2"])
+def test_a_branch_that_parameters_of_a_template_select_is_named(condition: str) -> None:
+    new = f"""\
+template <class T, int N = 4> struct A {{
+  T f(T a) {{
+    if ({condition}) {{
+      return 7;
+    }}
+    if ({condition}) return 8;
+    return a + N;
+  }}
+}};
+"""
+    every = range(1, 10)
+    assert places(judged(new, {A: [7]}, {A: every}, before="")) == [("a.h:4", NO_CODE), ("a.h:6", NO_CODE)]
+    assert places(judged(new, {A: [4, 6, 7]}, {A: every}, before="")) == []
+    varies = new.replace(condition, f"{condition} && a")
+    assert places(judged(varies, {A: [7]}, {A: every}, before="")) == []
+
+
 def test_the_neighbours_of_removed_lines_count() -> None:
     assert changed_lines("a\nb\nc\nd\n", "a\nd\n") == {1, 2}
     assert changed_lines("a\nb\n", "a\nx\nb\n") == {2}
