@@ -58,10 +58,10 @@ for (const details of document.querySelectorAll(".result")) {
   if (details.open) show(details);
 }
 
-// A link in the table opens the listing that it leads to.
+// The address of a row opens its listing, and what it is folded in.
 function go() {
-  const details = document.getElementById(location.hash.slice(1));
-  if (details && details.matches(".result")) details.open = true;
+  const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let details = row; details; details = details.parentElement.closest("details")) details.open = true;
 }
 addEventListener("hashchange", go);
 go();

@@ -6,9 +6,7 @@ shows when one is opened.
 
 import shlex
 from collections.abc import Sequence
-from functools import partial
-from itertools import groupby
-from operator import attrgetter
+from itertools import filterfalse
 from pathlib import Path
 
 from fp4patch.catalog.probe import ProbeKind
@@ -42,11 +40,20 @@ def page(reports: Sequence[VerifyReport]) -> str:
         comparison=comparison,
         executed=executed,
         packed_rows=packed_rows,
-        by_probe=partial(groupby, key=attrgetter("probe")),
+        by_change=by_change,
         command=command,
     )
     # A path that is not UTF-8 arrives as lone surrogates, which no file can hold.
     return rendered.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def by_change(results: Sequence[ProbeResult]) -> tuple[list[ProbeResult], list[ProbeResult]]:
+    """Return the rows that failed or changed, the greatest difference first, and the others."""
+
+    def changed(row: ProbeResult) -> bool:
+        return row.verdict.failed or not (row.identical or row.kind is ProbeKind.HOST)
+
+    return sorted(filter(changed, results), key=verify_text.by_effect), [*filterfalse(changed, results)]
 
 
 def packed_rows(result: ProbeResult) -> str:

@@ -184,7 +184,7 @@ def _rows(results: Sequence[ProbeResult], *, every: bool) -> RenderableType:
         changed = row.kind is not ProbeKind.HOST and not row.identical
         if every or changed or row.verdict.failed:
             alike.setdefault((row.probe, _numbers(row), row.verdict), []).append(row)
-    rows = sorted(alike.values(), key=lambda same: (not same[0].verdict.failed, -abs(log(_factor(same[0])))))
+    rows = sorted(alike.values(), key=lambda same: by_effect(same[0]))
     shown, same = rows if every else rows[:ROWS], sum(bool(row.identical) for row in results)
     archs = len({row.arch for row in results})
     columns = [folded("probe"), folded("targets"), *map(number, ("instructions", "branches", "FP4 cvt"))]
@@ -210,6 +210,11 @@ def _cells(same: Sequence[ProbeResult], archs: int) -> tuple[RenderableType | st
 
 def _numbers(row: ProbeResult) -> Numbers:
     return tuple((side.size, side.branches, side.fp4) if side else None for side in (row.before, row.after))
+
+
+def by_effect(row: ProbeResult) -> tuple[bool, float]:
+    """Return the key of the order of rows: what failed, then the greatest difference."""
+    return not row.verdict.failed, -abs(log(_factor(row)))
 
 
 def _factor(row: ProbeResult) -> float:

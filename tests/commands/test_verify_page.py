@@ -149,6 +149,25 @@ def test_both_sides_stand_beside_each_other_and_differences_are_marked(running: 
         assert tab.locator(".sass mark").all_inner_texts() == ["desc[UR4][R2.64]", "desc[UR4][R2.64+0x10]"]
 
 
+def test_a_phone_shows_one_column_and_what_is_unchanged_is_one_row(running: Any, tmp_path: Path) -> None:
+    at = "#t1-cutlass/e2m1-x2-sm_121a"
+    with opened(running, tmp_path / "a.html", REPORTS["pass"], at) as tab:
+        tab.locator(".sass tr").first.wait_for()
+        shown = tab.locator(".sass td").evaluate_all(
+            "cells => cells.filter(c => c.offsetWidth).map(c => c.textContent)"
+        )
+        assert [text for text in shown if "F2FP" in text or "FSEL" in text] == [
+            f"{F2FP} R0, R2, R3, RZ",
+            "FSEL R1, R2, RZ, P1",
+        ]
+        assert shown.count("EXIT") + shown.count(".L_x_0:EXIT") == 1
+        same = tab.locator(".more > summary").first
+        assert same.inner_text().startswith("2 of 3 unchanged")
+        assert tab.locator(".more .result").first.is_hidden()
+        same.click()
+        assert tab.locator(".more .result").first.is_visible()
+
+
 def test_a_listing_from_outside_is_shown_as_text(running: Any, tmp_path: Path) -> None:
     with opened(running, tmp_path / "a.html", hostile_report()) as tab:
         tab.locator(".sass tr").first.wait_for()
