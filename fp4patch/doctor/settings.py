@@ -176,7 +176,6 @@ class _Reader:
         self.macros: dict[str, str] = {}
         self._kind, self._cuda, self._python = kind, cuda, text if kind == "python" else ""
         self._variables: dict[str, tuple[str, ...]] = {}
-        self._assigned: dict[str, Branch] = {}
         self._global: dict[str, tuple[str, ...]] = {}
         self._image, self._stages, self._layer = "", dict[str, str](), 0
         self._targets: dict[str, tuple[str, ...]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -207,23 +207,30 @@ class Preprocessor:
         """Return what is left of each statement of a file, and the name that decides if that is not known."""
         self.regions = []
         self._file(file, 0)
-        live = _EARLY.sub(self._without_condition, self._live_text(file))
+        live = _EARLY.sub(self._without_condition, self._live_text(file, {False}))
         after_return = _unreachable(live)
-        return {one: self._of(one, live, after_return) for one in file.statements}
+        surely = _unreachable(_EARLY.sub(self._without_condition, self._live_text(file, {False, None})))
+        found = {}
+        for one in file.statements:
+            left, why = self._of(one, live)
+            if left is Left.COMPILED and _within(one, after_return):
+                undecided = next((region.branch.why for region in self.regions if region.live is None), "")
+                left, why = (Left.CONSTANT, "") if _within(one, surely) else (Left.UNKNOWN, undecided)
+            found[one] = left, why
+        return found
 
     def _without_condition(self, found: re.Match[str]) -> str:
         """Return the ``return`` of an ``if`` on the target that holds; any other ``if`` as it is."""
         text = f";{found[2] or found[3]}"
         return text.ljust(len(found[0])) if self._condition("if", found[1])[0] else found[0]
 
-    def _of(self, statement: Statement, live: str, after_return: Sequence[tuple[int, int]]) -> tuple[Left, str]:
+    def _of(self, statement: Statement, live: str) -> tuple[Left, str]:
         around = [region for region in self.regions if region.begin <= statement.offset < region.end]
         gone = next((region for region in around if region.live is False), None)
         if gone is None:
             if unknown := next((region.branch.why for region in around if region.live is None), ""):
                 return Left.UNKNOWN, unknown
-            returned = any(begin <= statement.offset < end for begin, end in after_return)
-            return (Left.CONSTANT if returned else Left.COMPILED), ""
+            return Left.COMPILED, ""
         for region in gone.branch.regions:
             if region.live:
                 inside = live[region.begin : region.end]
@@ -232,9 +239,9 @@ class Preprocessor:
             return Left.UNKNOWN, gone.branch.why
         return Left.CONSTANT, ""
 
-    def _live_text(self, file: SourceFile) -> str:
-        """Return the text with blanks in the place of directives and of what is left out."""
-        cuts = [(region.begin, region.end) for region in self.regions if region.live is False]
+    def _live_text(self, file: SourceFile, out: Collection[bool | None]) -> str:
+        """Return the text with blanks in the place of directives and of the regions in these states."""
+        cuts = [(region.begin, region.end) for region in self.regions if region.live in out]
         cuts = sorted([*cuts, *((begin, end) for begin, end, *_ in file.directives)])
         parts, at = [], 0
         for begin, end in cuts:
@@ -328,6 +335,10 @@ class Preprocessor:
             else:
                 yield from self._expanded(_WORDS.findall(text), hidden | {word})
             after = word
+
+
+def _within(statement: Statement, ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(begin <= statement.offset < end for begin, end in ranges)
 
 
 def _unreachable(text: str) -> list[tuple[int, int]]:

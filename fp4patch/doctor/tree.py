@@ -191,10 +191,10 @@ def _guarded(
         why = f"for {target}, {counted(len(lost), 'conversion')} left out, with {Left.CONSTANT}: {places(lost)}"
         todo = f"restore the condition at {lost[0].place}"
         return Answer(line.gpu, Level.RED, "conversions are left out", (why, *line.evidence), todo)
-    if (software := left.get(Left.OTHER)) and variant is None:
-        why = f"for {target}, {counted(len(software), 'conversion')} with software in its place: {places(software)}"
-        evidence = (*line.evidence, why)
-        return replace(line, level=Level.YELLOW, evidence=evidence, reservations=line.reservations + 1)
+    for what, said in ((Left.OTHER, "with software in its place"), (Left.UNKNOWN, Left.UNKNOWN.value)):
+        if (some := left.get(what)) and variant is None:
+            evidence = (*line.evidence, f"for {target}, {counted(len(some), 'conversion')} {said}: {places(some)}")
+            line = replace(line, level=Level.YELLOW, evidence=evidence, reservations=line.reservations + 1)
     return line
 
 

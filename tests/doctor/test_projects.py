@@ -319,6 +319,12 @@ def test_a_constant_in_its_place_is_told_from_software(place: str, fate: Left) -
     assert (statement.kind, statement.line, found) == (StatementKind.CONVERSION, 3, fate)
 
 
+def test_a_return_under_a_macro_that_is_not_known_decides_nothing() -> None:
+    text = f"unsigned f() {{\n#ifdef MINE\n  return 0;\n#endif\n  {CONVERT}\n}}\n"
+    ((left, why),) = Preprocessor(Arch.parse("121a"), "13.0").left(SourceFile.of("a", text)).values()
+    assert (left, why) == (Left.UNKNOWN, "MINE")
+
+
 @pytest.mark.parametrize(("condition", "fate"), [("== 1210", Left.CONSTANT), ("== 1200", Left.COMPILED)])
 @pytest.mark.parametrize("form", ["if (__CUDA_ARCH__ {}) return 0;", "if constexpr (__CUDA_ARCH__ {}) {{ return 0; }}"])
 def test_an_early_return_of_the_language_is_read_as_the_preprocessors(condition: str, fate: Left, form: str) -> None:
