@@ -189,18 +189,29 @@ class FileDiff(Diff):
     hunks: tuple[Hunk, ...]
 
     @property
+    def language(self) -> str:
+        """None: the lines of a diff are in any language."""
+        return "other"
+
+    @property
     def path(self) -> str:
         """The file."""
         return self.search[0]
 
     def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
-        """Apply all hunks; NothingToDo if the reverse applies. A text that both apply to is refused."""
+        """Apply all hunks; NothingToDo if the reverse applies.
+
+        If both apply, the one that does so at the lines of the diff counts; a text with both there is refused.
+        """
         lines = _lines(text)
         reverse = [hunk.reverse for hunk in self.hunks]
         places, done = _places(lines, self.hunks), _places(lines, reverse)
-        if isinstance(done, list):
-            if isinstance(places, list):
+        if isinstance(done, list) and isinstance(places, list):
+            moved, undone = _are_moved(self.hunks, places), _are_moved(reverse, done)
+            if moved is undone:
                 raise Refusal("the text before the change, or the text after it", "both", places[0] + 1, advice=_ADVICE)
+            done = Refusal("", "") if undone else done
+        if isinstance(done, list):
             return NothingToDo(State.UPSTREAMED, "the source has this change")
         if not isinstance(places, list):
             raise places
@@ -255,6 +266,11 @@ def _places(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[int] | Refusal:
         places.append(sites[0])
         start = sites[0] + len(hunk.before)
     return places
+
+
+def _are_moved(hunks: Sequence[Hunk], places: Sequence[int]) -> bool:
+    """Return whether a hunk is at another line than the diff has for it."""
+    return [hunk.line - 1 for hunk in hunks] != list(places)
 
 
 def _nearest(lines: Sequence[str], hunk: Hunk) -> tuple[int | None, str]:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch.catalog.plan import Planned
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.edits.diff import FileDiff, sections, supported
+from fp4patch.edits.edit import fold
 from fp4patch.edits.lex_error import LexError
 
 LINES = [f"line {number};\n" for number in range(1, 41)]
@@ -82,10 +84,21 @@ def test_each_change_of_a_context_line_and_a_diff_in_part_are_refused_with_the_p
     assert isinstance(apply(diff, half), Drift)
 
 
-def test_a_text_with_both_sides_is_refused(tmp_path: Path) -> None:
-    drifted = apply(diff_of(BEFORE, AFTER, tmp_path), BEFORE + "between\n" + AFTER)
+def test_of_a_text_with_both_sides_the_one_at_the_lines_of_the_diff_counts(tmp_path: Path) -> None:
+    diff = diff_of(BEFORE, AFTER, tmp_path)
+    done = apply(diff, BEFORE + "between\n" + AFTER)
+    assert isinstance(done, Rewritten)
+    assert done.text == AFTER + "between\n" + AFTER
+    assert isinstance(apply(diff, AFTER + "between\n" + BEFORE), NothingToDo)
+    drifted = apply(diff, "moved\n" + BEFORE + "between\n" + AFTER)
     assert isinstance(drifted, Drift)
     assert drifted.found == "both"
+
+
+def test_a_file_need_not_be_in_a_language_of_ours(tmp_path: Path) -> None:
+    before, after = "ls include/*.h\n", "ls include/*.cuh\n"
+    step = Planned(patch=None, edit=edit(diff_of(before, after, tmp_path, "a.rs")), options={})  # type: ignore[arg-type]
+    assert fold(before, [step]).text == after
 
 
 SECTION = "diff --git a/{0} b/{0}\nindex 1..2 100644\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-a\n+b\n"
