@@ -162,6 +162,16 @@ class Contained(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pin(Manifest):
+    """The release of another target's tree that a tree is built with, unless another one is given to the build."""
+
+    target: str
+    file: TreePath
+    pattern: Annotated[Regex, has_group]
+    """A regular expression that is searched in the file. Its group is the release."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Bypass(Manifest):
     """Compiled code that is used instead of a tree's sources. No edit of the sources changes it."""
 
@@ -216,6 +226,7 @@ class Target(Manifest):
     gates: tuple[Gate, ...] = ()
     defects: tuple[Defect, ...] = ()
     contains: tuple[Contained, ...] = ()
+    pins: tuple[Pin, ...] = ()
     distribution: str = ""
     """Project whose installed package the tree may be."""
     bypasses: tuple[Bypass, ...] = ()

@@ -95,7 +95,7 @@ def text(applied: Applied, *, diff: bool) -> RenderableType:
             lines.append(_line("  ", "pristine bytes again:"))
         lines += [_line("    ", path) for path in restored]
         lines += [Verbatim(file.unified()) for file in changed if diff]
-        if not applied.refused:
+        if changed or (diff and not applied.refused):
             lines += _left(tree, each=diff)
         lines += [_line("  note: ", note) for note in tree.notes]
     if applied.cost and not applied.refused:
@@ -112,6 +112,9 @@ def refusal(applied: Applied) -> RenderableType:
     parts: list[RenderableType] = []
     for tree in (tree for tree in applied.trees if tree.problems):
         parts += [_line("", f"{tree.root}:"), problems(tuple(dict.fromkeys(tree.problems)))]
+        if tree.edits:
+            parts += [_line("", "the edits since fp4patch wrote the files, as a diff to keep:")]
+            parts += [Verbatim(tree.edits)]
     return Group(*parts)
 
 

@@ -19,7 +19,8 @@ from fp4patch.catalog.identify import Identified, claimed_version, contained, id
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.outside import read as read_outside
-from fp4patch.catalog.plan import Plan
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.plan import patches_of
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
@@ -28,13 +29,13 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import sha256
-from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for
+from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import LockedTree, LockedTrees, OnWait, locked
 from fp4patch.tree.lost_receipt import without_receipt
 from fp4patch.tree.receipt import KeptDiff, Receipt
 from fp4patch.tree.result import PatchStatus, Remainder
-from fp4patch.tree.status import patch_states
+from fp4patch.tree.status import is_as_recorded, patch_states, release_notes
 from fp4patch.tree.unified_diff import unified
 from fp4patch.tree.write import Staged, stage
 from fp4patch.tree.write import write as write_all
@@ -127,6 +128,8 @@ class TreeResult(Document):
     """Special cases that an edit met; an interrupted command that was completed first; compiled code that is used."""
     remainders: tuple[Remainder, ...] = ()
     """Places that contain what the patches search for and that remain unchanged."""
+    edits: str = ""
+    """Edits by others since fp4patch wrote the files, which are a reason to refuse, as a unified diff."""
 
 
 @dataclass(frozen=True)
@@ -226,12 +229,21 @@ def apply(
         for tree in every:
             keeps = tree.outside if not (named or name) else ()
             whole = catalog.including([*(p for p in named if p.target == tree.known.target.name), *keeps])
-            plan = plan_for(tree, whole.variant(name or _applied_variant(tree, every, catalog).name), whole)
-            folds = fold_tree(tree, plan)
-            record = _record(tree, plan, folds)
-            diffs = (patch.diff for patch in plan.patches if isinstance(patch, OutsidePatch))
+            chosen = whole.variant(name or _applied_variant(tree, every, catalog).name)
+            patches, options = patches_of(chosen, tree.known, whole)
+            record = _record(tree, chosen.name, patches)
+            notes = tuple(release_notes(tree, every))
+            if is_as_recorded(tree, record):
+                staged.append(Staged(tree, {}, (), None, tree.receipt))
+                results.append(_unchanged_tree(tree, notes))
+                continue
+            folds = fold_tree(tree, plan_patches(tree, chosen.name, patches, options))
+            done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
+            states, found = patch_states(patches, folds, done), basis(tree, done) if done else ""
+            record = replace(record, states=states, remainders=folds.remainders, basis=found)
+            diffs = (patch.diff for patch in patches if isinstance(patch, OutsidePatch))
             staged.append(stage(tree, folds.desired, record, folds.undecided, diffs))
-            results.append(_applied_tree(staged[-1], folds, record))
+            results.append(_applied_tree(staged[-1], folds, record, notes, catalog))
         cost = catalog.variants[results[0].variant].cost
         applied = Applied("apply", write, _all_or_nothing(results), cost)
         if write and not applied.refused:
@@ -251,20 +263,16 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait | None = None) -> Applied:
     return reverted
 
 
-def _record(tree: LockedTree, plan: Plan, folds: FoldedTree) -> Receipt:
-    """Return what the receipt of a fold says, beside its files."""
-    patched = {path: State.APPLIED for path, done in folds.files.items() if done.patches}
+def _record(tree: LockedTree, variant: str, patches: Sequence[Patch]) -> Receipt:
+    """Return what a receipt says before anything is folded."""
     return Receipt(
         fp4patch=__version__,
         target=tree.known.target.name,
         version=str(tree.known.version or ""),
-        variant=plan.variant,
-        patches=tuple(f"{patch.id} {patch.version}" for patch in plan.patches),
+        variant=variant,
+        patches=tuple(f"{patch.id} {patch.version}" for patch in patches),
         files={},
-        diffs=tuple(KeptDiff(p.id, p.link, sha256(p.diff)) for p in plan.patches if isinstance(p, OutsidePatch)),
-        states=patch_states(plan.patches, folds, patched),
-        remainders=folds.remainders,
-        basis=basis(tree, patched) if patched and not folds.problems else "",
+        diffs=tuple(KeptDiff(p.id, p.link, sha256(p.diff)) for p in patches if isinstance(p, OutsidePatch)),
     )
 
 
@@ -282,12 +290,25 @@ def _reverted_tree(staged: Staged, catalog: Catalog) -> TreeResult:
     state = ApplyState.REFUSED if staged.problems else ApplyState.REVERTED
     target = catalog.targets.get(receipt.target)
     compiled = tuple(bypasses(tree.root, target, claimed_version(tree.root, target))) if target else ()
-    return TreeResult(
-        tree.root, receipt.target, receipt.version, receipt.variant, state, files, staged.problems, notes=compiled
+    edits = _edits(staged, catalog)
+    named = (tree.root, receipt.target, receipt.version, receipt.variant)
+    return TreeResult(*named, state, files, staged.problems, notes=compiled, edits=edits)
+
+
+def _unchanged_tree(tree: LockedTree, notes: tuple[str, ...]) -> TreeResult:
+    """Return the result for a tree in which nothing changed since the receipt."""
+    assert tree.receipt
+    current = {path: tree.current(path) or b"" for path in tree.receipt.files}
+    files = tuple(
+        FileResult(path, State.APPLIED, file.patches, current[path], current[path])
+        for path, file in tree.receipt.files.items()
     )
+    return _result(tree, tree.receipt, ApplyState.UNCHANGED, files, (), notes)
 
 
-def _applied_tree(staged: Staged, folds: FoldedTree, record: Receipt) -> TreeResult:
+def _applied_tree(
+    staged: Staged, folds: FoldedTree, record: Receipt, notes: tuple[str, ...], catalog: Catalog
+) -> TreeResult:
     files = tuple(
         FileResult(
             path,
@@ -306,19 +327,37 @@ def _applied_tree(staged: Staged, folds: FoldedTree, record: Receipt) -> TreeRes
         state = ApplyState.UNCHANGED
     else:
         state = ApplyState.APPLIED if staged.ends else ApplyState.REVERTED
-    known = staged.tree.known
-    return TreeResult(
-        staged.tree.root,
-        record.target,
-        record.version,
-        record.variant,
-        state,
-        files,
-        problems,
-        record.states,
-        (*_notes(staged.tree, folds), *bypasses(known.root, known.target, known.version)),
-        record.remainders,
-    )
+    result = _result(staged.tree, record, state, files, problems, (*_notes(staged.tree, folds), *notes))
+    return replace(result, edits=_edits(staged, catalog))
+
+
+def _result(
+    tree: LockedTree,
+    record: Receipt,
+    state: ApplyState,
+    files: tuple[FileResult, ...],
+    problems: tuple[Problem, ...],
+    notes: tuple[str, ...],
+) -> TreeResult:
+    known = tree.known
+    notes = (*notes, *bypasses(known.root, known.target, known.version))
+    named = (tree.root, record.target, record.version, record.variant)
+    return TreeResult(*named, state, files, problems, record.states, notes, record.remainders)
+
+
+def _edits(staged: Staged, catalog: Catalog) -> str:
+    """Return what others changed in the files that a tree is refused for, since fp4patch wrote them, as a diff."""
+    tree, receipt = staged.tree, staged.tree.receipt
+    foreign = {problem.file for problem in staged.problems if problem.state is State.FOREIGN} & tree.on_record.keys()
+    catalog = catalog.including(tree.outside)
+    if receipt is None or not foreign or receipt.variant not in catalog.variants:
+        return ""
+    folds, diffs = fold_tree(tree, plan_for(tree, catalog.variants[receipt.variant], catalog)), ""
+    for path in sorted(foreign):
+        written = folds.files[path].desired
+        if sha256(written) == receipt.files[path].written_sha256:
+            diffs += unified(path, written or b"", tree.current(path) or b"")
+    return diffs
 
 
 def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:

@@ -42,7 +42,7 @@ def basis(tree: LockedTree, but: Collection[str]) -> str:
     hashes = tree.hashes | {file: recorded.pristine_sha256 for file, recorded in tree.on_record.items()}
     parts = (f"{file} {digest}" for file, digest in sorted(hashes.items()) if file not in but)
     data = files_hash(*(data_root() / folder for folder in DATA))
-    return key(source_hash("fp4patch"), data, *parts)
+    return key(source_hash("fp4patch"), data, *map(os.fsencode, parts))
 
 
 def _candidates(tree: LockedTree, patches: Sequence[Patch]) -> CandidateFiles:

@@ -1,8 +1,11 @@
 """``fp4patch status``: what state each patch and each file of a tree is in."""
 
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from packaging.version import Version
 
 from fp4patch.catalog.identify import contained, identify_all
 from fp4patch.catalog.manifest import Catalog, load
@@ -11,6 +14,7 @@ from fp4patch.core.document import Document, Report, key, shown
 from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.core.problem import Problem
+from fp4patch.core.release import is_version
 from fp4patch.core.state import State
 from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import Unreadable, sha256
@@ -105,7 +109,7 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
     receipt, remainders = tree.receipt, tuple[Remainder, ...]()
     catalog = catalog.including(tree.outside)
     variant = catalog.variants.get(receipt.variant) if receipt else None
-    if receipt and _is_as_recorded(tree, receipt):
+    if receipt and is_as_recorded(tree):
         files = {path: FileStatus(path, State.APPLIED, file.patches) for path, file in receipt.files.items()}
         patches, remainders = receipt.states, receipt.remainders
     elif variant:
@@ -134,14 +138,22 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
         receipt.variant if receipt else "",
         tuple(files.values()),
         patches,
-        (*notes, *_bypassed(tree, every, catalog)),
+        (*notes, *release_notes(tree, every), *_bypassed(tree, every, catalog)),
         remainders,
         tree.interrupted,
     )
 
 
-def _is_as_recorded(tree: LockedTree, receipt: Receipt) -> bool:
-    """Tell whether nothing changed since the receipt: its files, the tree's other sources, and fp4patch itself."""
+def is_as_recorded(tree: LockedTree, expected: Receipt | None = None) -> bool:
+    """Tell whether nothing changed since the receipt: its files, the tree's other sources, and fp4patch itself.
+
+    ``expected``: what the receipt is to say, beside its files and what came of them.
+    """
+    receipt = tree.receipt
+    if receipt is None or tree.interrupted:
+        return False
+    if expected and expected != replace(receipt, files={}, states=(), remainders=(), basis=""):
+        return False
     try:
         written = all(
             sha256(tree.current(path)) == file.written_sha256 and tree.state_directory.blob(file.pristine_sha256)
@@ -149,7 +161,21 @@ def _is_as_recorded(tree: LockedTree, receipt: Receipt) -> bool:
         )
     except Refused:
         return False
-    return written and not tree.interrupted and basis(tree, receipt.files) == receipt.basis
+    return written and basis(tree, receipt.files) == receipt.basis
+
+
+def release_notes(tree: LockedTree, every: LockedTrees) -> Iterator[str]:
+    """Yield a note if another of the trees is built with another release of this one."""
+    known = tree.known
+    for other in every:
+        for pin in other.known.target.pins:
+            text = (other.read(pin.file) or b"").decode("utf-8", "replace")
+            found = re.search(pin.pattern, text) if pin.target == known.target.name else None
+            if found and known.version and is_version(found[1]) and Version(found[1]) != known.version:
+                yield (
+                    f"{other.root} is built with {pin.target} {found[1]}, and this is {known.version}: "
+                    f"`fp4patch fetch {pin.target}=={found[1]} DIR` gets that release"
+                )
 
 
 def _bypassed(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -153,6 +155,42 @@ def test_refuses_a_tree_that_someone_edited_since(fp4patch: Callable[..., Said],
     state = fp4patch("status", "--json", tree).document
     assert {f["path"]: f["state"] for f in state["files"]} == {GUARD: "foreign", CONVERTER: "applied"}
     assert snapshot(tree) == before
+    said = fp4patch("revert", tree).err
+    assert "+// mine" in said
+    assert "-" not in {line[:1] for line in said.splitlines() if not line.startswith("---")}
+    (command,) = re.findall(r"`(cp [^`]+)`", " ".join(said.split()))
+    subprocess.run(shlex.split(command), check=True)
+    assert fp4patch("revert", tree).status == 0
+
+
+def test_a_tree_that_needs_no_variant_is_told_so_and_is_no_error(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree
+) -> None:
+    said = fp4patch("apply", pristine_tree("flashinfer", "0.6.8"))
+    assert (said.status, said.err) == (0, "")
+    assert "nothing to do, flashinfer 0.6.8 needs no variant" in said.out
+    assert "the conversion is in hardware" in said.out
+
+
+def test_a_variant_that_changes_nothing_is_named_where_another_is_taken_back(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fp4patch("apply", "--variant", "next2", tree)
+    said = fp4patch("apply", "--variant", "native", tree)
+    assert said.out.splitlines()[0].endswith("native changes nothing in cutlass 4.2.1, 2 files pristine again")
+    assert not (tree / ".fp4patch").exists()
+
+
+def test_a_cutlass_of_another_release_than_the_one_that_vllm_pins_is_noted(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree
+) -> None:
+    trees = pristine_tree("vllm", "0.10.2"), pristine_tree("cutlass", "4.5.0")
+    (pin,) = re.findall(r'CUTLASS_REVISION "v([^"]+)"', (trees[0] / "CMakeLists.txt").read_text())
+    for command in (("apply", "--dry-run", "--variant", "next3"), ("status",)):
+        vllm, cutlass = fp4patch(*command, "--json", *trees).document["trees"]
+        assert not vllm["notes"]
+        assert f"is built with cutlass {pin}, and this is 4.5.0" in cutlass["notes"][0]
 
 
 def test_crlf_and_a_missing_final_newline_survive(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
