@@ -30,7 +30,7 @@ $(VENV)/.ready: pyproject.toml requirements.txt Makefile
 
 demo: | compiler $(VENV)/.ready
 	rm -rf demo && mkdir demo
-	$(BIN)/fp4patch fetch cutlass==$(CUTLASS) demo/cutlass
+	$(BIN)/fp4patch fetch --archive cutlass==$(CUTLASS) demo/cutlass
 	$(BIN)/fp4patch apply --variant $(VARIANT) demo/cutlass
 	$(BIN)/fp4patch verify $(if $(ARCH),--arch $(ARCH)) --execute --report demo/report.html --json demo/report.json demo/cutlass
 

@@ -16,7 +16,7 @@ from fp4patch.sources.fetch import fetch as fetch_tree
 @click.command(epilog="Example: fp4patch fetch vllm==0.33.0 vllm")
 @click.argument("release", metavar="TARGET==VERSION", shell_complete=releases)
 @click.argument("directory", type=PLACE)
-@click.option("--whole", is_flag=True, help="Use git if the archive has only a part of the release.")
+@click.option("--archive", is_flag=True, help="Take the index's archive, even if it has a part of the release alone.")
 @click.option(
     "--git",
     "git_url",
@@ -24,11 +24,11 @@ from fp4patch.sources.fetch import fetch as fetch_tree
     help="Clone TARGET==VERSION from this URL or path instead. REF is a tag, branch or commit.",
 )
 @json_option("fp4patch.sources.fetch:Fetched")
-def fetch(release: str, directory: Path, whole: bool, git_url: str | None, as_json: bool) -> None:
+def fetch(release: str, directory: Path, archive: bool, git_url: str | None, as_json: bool) -> None:
     """Fetch the pristine tree of a release into DIRECTORY.
 
     The source is a pinned, SHA-256-checked archive of the package index that pip is configured for. If there is none,
-    fetch clones the upstream repository by git.
+    or it has only a part of the release, as CUTLASS's headers, fetch clones the upstream repository by git.
     """
     name, _, version = release.partition("==")
     if not (name and version):
@@ -42,7 +42,7 @@ def fetch(release: str, directory: Path, whole: bool, git_url: str | None, as_js
             progress=tick,
             git_url=git_url,
             show_progress=sys.stderr.isatty(),
-            whole=whole,
+            whole=not archive,
         )
     if as_json:
         emit(fetched)
@@ -52,7 +52,6 @@ def fetch(release: str, directory: Path, whole: bool, git_url: str | None, as_js
     if fetched.holds:
         lines.append(f"  {fetched.holds}")
     if fetched.partial:
-        lines.append(
-            f"  a part of the release, and the build of another project may take more: fetch --whole {release} DIR"
-        )
+        why = f"{fetched.git_error}; " if fetched.git_error else ""
+        lines.append(f"  {why}a build of another project may take more of it: name a repository with --git")
     show(Text("\n".join(lines)))

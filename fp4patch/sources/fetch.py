@@ -3,12 +3,13 @@
 The directory appears whole or not at all: everything is made beside it and renamed at the end.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.catalog.target import Target
+from fp4patch.catalog.target import Archive, Target
 from fp4patch.core.document import Report
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.core.progress import OnProgress
@@ -36,6 +37,8 @@ class Fetched(Report):
     """Exact contents, if they are not the tagged tree itself."""
     partial: bool = False
     """True if the tree lacks files of the release that a build of another project may take."""
+    git_error: str = ""
+    """The reason why git did not bring all of the release; empty if it was not asked."""
 
 
 def fetch(
@@ -50,10 +53,30 @@ def fetch(
 ) -> Fetched:
     """Put the release ``version`` of ``target`` into the directory ``to``, which must not exist or be empty.
 
-    ``git_url`` requests git even if an archive is pinned; after a ``#`` it names a tag, branch or commit. ``whole``
-    requests git if the archive holds only a part. ``progress`` receives the progress of a download; with
+    ``git_url`` requests git even if an archive is pinned; after a ``#`` it names a tag, branch or commit. With
+    ``whole`` git comes before an archive that holds only a part. ``progress`` receives the progress of a download; with
     ``show_progress`` git prints its own on stderr. SourceError leaves ``to`` unchanged.
     """
+    archive = target.archive(version) if is_version(version) and not git_url else None
+    get = partial(_fetch, target, version, to, progress=progress, git_url=git_url, show_progress=show_progress)
+    if not (archive and archive.partial and whole):
+        return get(archive)
+    try:
+        return get(None)
+    except SourceError as error:
+        return replace(get(archive), git_error=error.message)
+
+
+def _fetch(
+    target: Target,
+    version: str,
+    to: Path,
+    archive: Archive | None,
+    *,
+    progress: OnProgress,
+    git_url: str | None,
+    show_progress: bool,
+) -> Fetched:
     if not is_version(version):
         raise UsageError(f"{version!r} is not a version", help=f"for example {target.name}=={_versions(target)[-1]}")
     try:
@@ -63,9 +86,6 @@ def fetch(
             )
     except OSError as error:
         raise SourceError(f"cannot look at {to}: {error.strerror}", help="choose another directory") from error
-    archive = None if git_url else target.archive(version)
-    if archive and archive.partial and whole:
-        archive = None
     url, _, ref = (git_url or target.git).partition("#")
     tag = ref or target.tag_of(version)
     if not tag and not archive:

@@ -180,6 +180,19 @@ def test_a_release_that_is_not_there_names_those_that_need_no_git(
     assert caught.value.help.startswith("cutlass has archives, which need no git, from 1.0 to 1.0; else check the ver")
 
 
+@pytest.mark.parametrize("tag", ["v1.0", "v1.1"])
+def test_git_brings_all_of_a_release_of_which_the_index_has_a_part_and_else_the_part_comes(
+    repository: Path, mirror: tuple[Target, Path], tmp_path: Path, tag: str
+) -> None:
+    subprocess.run(["git", "tag", tag], cwd=repository, check=True)
+    part = replace(mirror[0].archives[0], partial=True)
+    target = replace(mirror[0], archives=(part,), git=str(repository), commits={})
+    fetched = fetch(target, "1.0", tmp_path / "tree", whole=True, progress=progress.silent)
+    assert fetched.partial == bool(fetched.git_error) == (tag != "v1.0")
+    assert (tmp_path / "tree" / ".git").exists() == (tag == "v1.0")
+    assert (tmp_path / "tree" / CUTLASS.marks[0]).is_file()
+
+
 def test_a_repository_of_something_else_is_refused(repository: Path, tmp_path: Path) -> None:
     other = replace(CUTLASS, marks=("not/there.h",))
     with pytest.raises(SourceError, match="is not NVIDIA CUTLASS"):
