@@ -71,15 +71,16 @@ class NewPatch(Report):
 @click.command(epilog="Example: fp4patch new-patch vllm 40191.diff")
 @click.argument("target", shell_complete=target_names)
 @click.argument("diff", metavar="FILE.diff", type=FILE)
-@click.option("--link", metavar="URL", help="Address that the diff is from. Default: the first one in its head.")
+@click.option(
+    "--link", metavar="URL", help="Its address. Default: that in its head, or that of the pull request of its name."
+)
 @click.option("--release", "releases", metavar="V", multiple=True, help="Try it on this release. Repeatable.")
 @json_option("fp4patch.commands.new_patch:NewPatch")
 def new_patch(target: str, diff: Path, link: str | None, releases: tuple[str, ...], as_json: bool) -> None:
     """Make a patch of FILE.diff, a pull request of TARGET.
 
     The patch is a directory, here and with the name of the pull request. It is tried on the releases that are in the
-    cache, or on those of --release. For example `fp4patch new-patch vllm 55715.diff --link
-    https://github.com/vllm-project/vllm/pull/55715`.
+    cache, or on those of --release.
     """
     with progress_bar("steps") as tick:
         made = make(load().target(target), diff, link, releases, Path(), tick)
@@ -102,7 +103,9 @@ def make(
         edits = Diff(file=diff.name, sha256=sha256(content).hexdigest()).of_files(content)
     except LexError as error:
         raise Refused(f"{diff}: {error}", help="take the diff of the whole pull request, as git writes it") from error
-    address = link or next(iter(_URL.findall(head)), "")
+    named = re.fullmatch(r"(?:pr-?)?(\d+)\.(?:diff|patch)", diff.name)
+    pulls = f"{target.git.removesuffix('.git')}/pull/{named[1]}" if named else ""
+    address = link or next(iter(_URL.findall(head)), pulls)
     if not outside.is_link(address):
         raise UsageError("which address is the diff from?", help="name it with --link, for example a pull request")
     pull = _PULL.fullmatch(urlsplit(address).path)
@@ -217,6 +220,7 @@ def _text(made: NewPatch) -> Text:
     lines = [
         f"{made.directory}: {made.patch}, tried on {counted(len(made.releases), 'release')}: {_ranges(made.releases)}"
     ]
+    lines += [f"  from {made.link}"]
     lines += [f"  left out, since it is not built: {', '.join(made.left_out)}"] * bool(made.left_out)
     lines += [f"  `fp4patch apply --with {made.directory} --variant VARIANT TREE` applies it"]
     return Text("\n".join(map(printable, lines)))

@@ -162,11 +162,8 @@ class Diff(Operation):
 
     def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
         """Yield the reason why the diff cannot be one of a patch."""
-        path = folder / self.file
-        if path.stat().st_size > LARGEST:
-            yield Mistake("file", f"at most {LARGEST >> 20} MB", f"{path.stat().st_size >> 20} MB")
-            return
-        content = path.read_bytes()
+        with (folder / self.file).open("rb") as file:
+            content = file.read(LARGEST + 1)
         if (digest := sha256(content).hexdigest()) != self.sha256:
             yield Mistake("sha256", f"that of {self.file}, {digest}", self.sha256)
         try:
@@ -237,7 +234,9 @@ def supported(content: bytes) -> tuple[FileSection, ...]:
 
 
 def decoded(content: bytes) -> str:
-    """Return a diff as text. LexError: it is not UTF-8, or ends within a line."""
+    """Return a diff as text. LexError: it is not UTF-8, is too large, or ends within a line."""
+    if len(content) > LARGEST:
+        raise LexError(f"expected at most {LARGEST >> 20} MB, found {len(content) >> 20}", 1)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

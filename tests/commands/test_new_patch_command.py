@@ -82,6 +82,8 @@ def test_name_and_link_are_those_of_the_mail_if_the_diff_is_one(tree: Path) -> N
     head = 'From 0\nSubject: [PATCH 1/2] say "four"\n\nSee https://example.org/a.\n---\n\n'
     patch = made(target, diff(tree, head), None)
     assert (patch.directory.name, patch.link) == ("my-change", "https://example.org/a")
+    numbered = diff(tree).rename(tree.parent / "11.diff")
+    assert made(target, numbered, None).link == "https://github.com/ml-explore/mlx/pull/11"
     assert r'title = "say \"four\""' in (patch.directory / "patch.toml").read_text()
 
 
