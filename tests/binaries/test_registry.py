@@ -20,7 +20,6 @@ from fp4patch.core.errors import UsageError
 from fp4patch.proof.toolchain import Toolchain
 
 INDEX, MANIFEST = "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json"
-Push = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture

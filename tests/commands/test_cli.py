@@ -246,15 +246,6 @@ def test_a_reader_that_leaves_changes_no_exit_status(pristine_tree: GetTree, tmp
     assert statuses == [0, 1, 1]
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]])
-def test_a_full_disk_behind_the_output_is_no_bug_of_ours(form: list[str]) -> None:
-    full = os.open("/dev/full", os.O_WRONLY)
-    ended = fp4patch_process("list", *form, out=full)
-    os.close(full)
-    assert ended.returncode == 1
-    assert ended.stderr == "error: the output cannot be written: No space left on device\n"
-
-
 @pytest.mark.parametrize("form", ["", "--json"])
 def test_a_closed_output_swallows_what_is_said(form: str) -> None:
     command = f"exec {sys.executable} -m fp4patch list {form} >&- 2>&-"

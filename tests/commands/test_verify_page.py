@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,7 +24,6 @@ from fp4patch.proof.verdict import Check
 pytestmark = pytest.mark.slow
 
 VOID = {"meta", "link", "col", "input", "br", "hr", "img"}
-Open = Callable[[VerifyReport, str], Any]
 
 
 class Page(HTMLParser):

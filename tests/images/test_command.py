@@ -86,12 +86,6 @@ def test_every_word_reaches_buildx_behind_ours() -> None:
     assert "BASE_IMAGE=base:1" in words[:at]  # buildx takes the last one
 
 
-def test_what_decides_the_proof_is_not_set_behind_its_back() -> None:
-    for name in ("VARIANT", "FP4_ARCH", "VLLM_VERSION"):
-        with pytest.raises(UsageError, match=f"fp4patch sets the build argument {name} itself"):
-            composed(REQUEST, "--build-arg", f"{name}=x")
-
-
 def test_the_shell_form_gives_a_shell_the_same_words() -> None:
     words = composed(REQUEST, "--tag", "a:1", title="vLLM $HOME `x` 'y'")
     text = command.shell(words)

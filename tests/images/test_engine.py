@@ -100,14 +100,6 @@ def test_the_engine_of_another_context_is_found(
         subprocess.run(["docker", "context", "rm", "--force", name], check=True, capture_output=True)
 
 
-def test_an_engine_that_does_not_answer_is_one_sentence(
-    engine: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
-    with pytest.raises(ImageError, match=r"^no docker engine responds at unix:///no/such/socket$"):
-        look("", needs_engine=True)
-
-
 def test_a_client_without_buildx_is_one_sentence(
     engine: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
