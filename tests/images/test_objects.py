@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fp4patch.catalog.manifest import data_root
+from fp4patch.catalog.manifest import data_root, load
 from fp4patch.proof.toolchain import find_toolchain
 
 SCRIPT = data_root() / "dockerfiles" / "fp4_objects.py"
@@ -38,16 +38,22 @@ class Run:
 
 @pytest.fixture(scope="module")
 def tree(pristine_tree: Callable[[str, str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A vLLM of these tests' own: some add a source."""
-    left_out = shutil.ignore_patterns("*.so", "*.json", "benchmarks", "tests")
-    copy = tmp_path_factory.mktemp("objects") / "vllm"
-    return Path(shutil.copytree(pristine_tree("vllm", "0.33.0"), copy, ignore=left_out))
+    """What is compiled of a vLLM, of these tests' own: some add a source."""
+    upstream, copy = pristine_tree("vllm", "0.33.0"), tmp_path_factory.mktemp("objects") / "vllm"
+    for folder in ("csrc", "cmake"):
+        shutil.copytree(upstream / folder, copy / folder)
+    for name in {"CMakeLists.txt", "PKG-INFO", "setup.py", *load().target("vllm").marks}:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(upstream / name, copy / name)
+    return copy
 
 
 def configured(build: Path, options: str, *sources: Path) -> Path:
-    """A build directory with a command for each source file, as CMake writes them for Ninja."""
+    """A build directory with a further command for each source file, as CMake writes them for Ninja."""
     build.mkdir(exist_ok=True)
-    entries = [
+    commands = build / "compile_commands.json"
+    entries = json.loads(commands.read_text()) if commands.exists() else []
+    entries += [
         {
             "directory": str(build),
             "command": f"nvcc {options} -isystem {find_toolchain().root}/include -x cu -c {source} -o {source.stem}.o",
@@ -56,7 +62,7 @@ def configured(build: Path, options: str, *sources: Path) -> Path:
         }
         for source in sources
     ]
-    (build / "compile_commands.json").write_text(json.dumps(entries))
+    commands.write_text(json.dumps(entries))
     return build
 
 
@@ -91,27 +97,35 @@ def test_names_the_object_files_that_convert_and_writes_what_they_see(
     assert 4 <= len(made.names) < len(sources) / 4
 
 
-@pytest.mark.parametrize(
-    ("options", "gpus", "status"),
-    [
-        (GENCODE.format("120a"), "sm_121", 1),
-        (GENCODE.format("121"), "sm_121", 1),
-        (GENCODE.format("89"), "sm_121", 1),
-        ("-gencode arch=compute_121a,code=compute_121a", "sm_121", 1),
-        (GENCODE.format("100a"), "sm_121", 0),  # meant for another family
-        (GENCODE.format("120f"), "sm_120,sm_121", 0),
-        ("--generate-code=arch=compute_121a,code=[compute_121a,sm_121a]", "sm_121", 0),
-        ("-arch=sm_121f", "sm_121", 0),
-    ],
-)
-def test_each_conversion_is_to_run_on_each_gpu(
-    tree: Path, tmp_path: Path, options: str, gpus: str, status: int
-) -> None:
+RUNS = {
+    GENCODE.format("120a"): False,
+    GENCODE.format("121"): False,
+    GENCODE.format("89"): False,
+    "-gencode arch=compute_121a,code=compute_121a": False,
+    GENCODE.format("100a"): True,  # meant for another family
+    GENCODE.format("120f"): True,
+    "--generate-code=arch=compute_121a,code=[compute_121a,sm_121a]": True,
+    "-arch=sm_121f": True,
+}
+"""Options of the compiler, and whether nothing is wrong with them in a build for GB10."""
+
+
+def test_each_conversion_is_to_run_on_each_gpu(tree: Path, tmp_path: Path) -> None:
     source = next((tree / "csrc").rglob("nvfp4_quant_kernels.cu"))
-    made = run(configured(tmp_path / "build", f"-I{tree}/csrc {options}", source), gpus, tree)
-    assert made.status == status, made.errors
-    assert ("nvfp4_quant_kernels.cu is compiled for" in made.errors) == bool(status)
-    assert made.names == ([] if status else ["nvfp4_quant_kernels.o"])
+    for number, options in enumerate(RUNS):
+        case = Path(shutil.copy(source, source.with_name(f"case{number}.cu")))
+        configured(tmp_path / "all", f"-I{tree}/csrc {options}", case)
+        if RUNS[options]:
+            configured(tmp_path / "right", f"-I{tree}/csrc {options}", case)
+    family = configured(tmp_path / "family", f"-I{tree}/csrc {GENCODE.format('120f')}", source)
+    wrong, right = (run(tmp_path / build, "sm_121", tree) for build in ("all", "right"))
+    assert run(family, "sm_120,sm_121", tree).status == 0
+    for number in range(len(RUNS)):
+        source.with_name(f"case{number}.cu").unlink()
+    assert (wrong.status, wrong.names) == (1, [])
+    refused = [f"case{number}.cu is compiled for" in wrong.errors for number in range(len(RUNS))]
+    assert refused == [not is_right for is_right in RUNS.values()]
+    assert (right.status, right.names) == (0, [f"case{n}.o" for n, is_right in enumerate(RUNS.values()) if is_right])
 
 
 @pytest.mark.parametrize(("arch", "status"), [("89", 0), ("121", 1)])
