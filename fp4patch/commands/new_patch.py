@@ -16,7 +16,7 @@ from rich.text import Text
 from fp4patch.catalog import outside
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
-from fp4patch.commands.options import FILE, json_option, target_names
+from fp4patch.commands.options import Place, json_option, target_names
 from fp4patch.console import emit, printable, progress_bar, show, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
@@ -70,7 +70,7 @@ class NewPatch(Report):
 
 @click.command(epilog="Example: fp4patch new-patch vllm 40191.diff")
 @click.argument("target", shell_complete=target_names)
-@click.argument("diff", metavar="FILE.diff", type=FILE)
+@click.argument("diff", metavar="FILE.diff", type=Place(path_type=Path, dir_okay=False, exists=True))
 @click.option(
     "--link", metavar="URL", help="Its address. Default: that in its head, or that of the pull request of its name."
 )
@@ -94,10 +94,12 @@ def make(
 
     UsageError: no address, or no release to try it on. Refused: the diff cannot be a patch, or applies to none.
     """
-    content = _bytes(diff)
+    content = diff.read_bytes()
     try:
         head, parts = decoded(content).partition("diff --git ")[0], sections(decoded(content))
         built = [part for part in parts if not _is_left_out(part)]
+        if not built:
+            raise Refused(f"{diff} changes nothing that is built", help="it needs no patch")
         if len(built) < len(parts):
             content = "".join(part.text for part in built).encode()
         edits = Diff(file=diff.name, sha256=sha256(content).hexdigest()).of_files(content)
@@ -139,15 +141,6 @@ def make(
     patch = outside.read(folder, [target.name])
     left_out = tuple(part.path for part in parts if _is_left_out(part))
     return NewPatch(patch.id, folder, address, sha256(content).hexdigest(), patch.applies, states, left_out)
-
-
-def _bytes(diff: Path) -> bytes:
-    try:
-        return diff.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"{diff}: {error.strerror}", help="download it: the address of a pull request with .diff"
-        ) from error
 
 
 def _is_left_out(part: FileSection) -> bool:

@@ -94,6 +94,10 @@ def test_what_cannot_be_a_patch_is_refused_and_nothing_is_written(tree: Path) ->
         made(target, diff(tree))
     with pytest.raises(Refused, match="source file"):
         made(target, diff(tree, **{"notes.json": "two\n"}))
+    tests_alone = diff(tree)
+    tests_alone.write_text("diff --git a/tests" + tests_alone.read_text().partition("diff --git a/tests")[2])
+    with pytest.raises(Refused, match="nothing that is built"):
+        made(target, tests_alone)
     with pytest.raises(UsageError, match="which address"):
         made(target, diff(tree), None)
     with pytest.raises(UsageError, match="no archive of mlx 9"):
