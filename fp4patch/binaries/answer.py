@@ -18,7 +18,6 @@ from fp4patch.binaries.report import (
     BinaryFile,
     Fp4State,
     GpuAnswer,
-    JustInTime,
     Loading,
     LoadOutcome,
     LostKernel,
@@ -65,8 +64,8 @@ class _OneGpu:
         return [(file, row) for file in self.scanned.files for row in file.loading if row.gpu == self.gpu]
 
     @cached_property
-    def jit(self) -> list[JustInTime]:
-        return [row for file in self.scanned.files for row in file.jit if row.gpu == self.gpu]
+    def jit(self) -> list[Loading]:
+        return [row for _, row in self.rows if row.isa]
 
     @cached_property
     def loaded(self) -> list[Loading]:
@@ -256,14 +255,11 @@ def _of_lost(lost: Sequence[LostKernel]) -> str:
     return f"{counted(len(lost), 'kernel')} ({shown}): {', '.join(parts)}"
 
 
-def _first_use(rows: Sequence[JustInTime]) -> str:
-    archs = listed(sorted({row.arch for row in rows}))
-    newest = max(rows, key=lambda row: Version(row.isa)).isa
-    shown = readable_names(kernel for row in rows for kernel in row.kernels)
-    return (
-        f"first use compiles {counted(sum(row.fatbins for row in rows), 'fatbin')} from PTX ({shown}): {archs},"
-        f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which requires {_driver_for(newest)}"
-    )
+def _first_use(rows: Sequence[Loading]) -> str:
+    archs = listed(sorted({row.loads.removesuffix(" (JIT)") for row in rows}))
+    newest = max((row.isa for row in rows), key=Version)
+    fatbins = counted(sum(row.fatbins for row in rows), "fatbin")
+    return f"first use compiles {fatbins} from PTX: {archs}, PTX {newest}, which requires {_driver_for(newest)}"
 
 
 def _driver_for(isa: str) -> str:

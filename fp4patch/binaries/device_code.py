@@ -14,7 +14,6 @@ from fp4patch.binaries.report import (
     Fp4Code,
     Idle,
     ImageGroup,
-    JustInTime,
     Loading,
     LoadOutcome,
     LostKernel,
@@ -25,8 +24,8 @@ from fp4patch.core.arch import Arch
 
 _TELLING = ("vprintf", "__assertfail")
 """Functions of the driver by which a kernel prints."""
-_LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...]]
-"""GPU, target of the loaded code, outcome, and the architectures that hold the FP4 code."""
+_LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...], str]
+"""GPU, target of the loaded code, outcome, the architectures that hold the FP4 code, and the version of PTX."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,6 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
     cubin.check_whole(window.peek(64), member.size, member.name)
     groups: dict[tuple[str, str], list[_Image]] = defaultdict(list)
     loads: dict[_LoadKey, list[tuple[Fp4Code, list[LostKernel], Sequence[str]]]] = defaultdict(list)
-    jit: dict[tuple[Arch, str, str], _Texts] = defaultdict(_Texts)
     number = 0
     for unit in fatbin.driver_modules(window):
         images = [_image(entry, unit) for entry in unit.entries]
@@ -66,15 +64,12 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         for gpu in gpus:
             index = loaded([(image.entry, image.arch) for image in images], gpu)
             chosen = None if index is None else images[index]
-            if chosen and chosen.entry.kind == "ptx":
-                text = fatbin.unpack(chosen.entry, unit.name)
-                if ptx.has_code(text):
-                    jit[gpu, chosen.label, chosen.entry.isa].add(text)
-                else:
-                    chosen = None
+            if chosen and chosen.entry.kind == "ptx" and not ptx.has_code(fatbin.unpack(chosen.entry, unit.name)):
+                chosen = None
             label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
             native = chosen.native if chosen and outcome is LoadOutcome.NATIVE else ()
-            loads[gpu, label, outcome, held_by].append((code, lost, native))
+            isa = chosen.entry.isa if chosen else ""
+            loads[gpu, label, outcome, held_by, isa].append((code, lost, native))
     if not number:
         return None
     return BinaryFile(
@@ -90,30 +85,11 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
                 *(gpu, label, outcome, len(of), total(code for code, _, _ in of), held_by),
                 tuple(kernel for _, lost, _ in of for kernel in lost),
                 tuple(dict.fromkeys(name for _, _, native in of for name in native)),
+                isa,
             )
-            for (gpu, label, outcome, held_by), of in sorted(loads.items())
+            for (gpu, label, outcome, held_by, isa), of in sorted(loads.items())
         ),
-        tuple(texts.row(*key) for key, texts in sorted(jit.items())),
     )
-
-
-@dataclass
-class _Texts:
-    """PTX that a GPU loads: how many texts, how long, and their kernels."""
-
-    fatbins: int = 0
-    size: int = 0
-    kernels: dict[str, None] = field(default_factory=dict)
-
-    def add(self, text: bytes) -> None:
-        """Count one."""
-        self.fatbins += 1
-        self.size += len(text)
-        self.kernels.update(dict.fromkeys(ptx.kernels(text)))
-
-    def row(self, gpu: Arch, arch: str, isa: str) -> JustInTime:
-        """Return all of it."""
-        return JustInTime(gpu, arch, isa, self.fatbins, self.size, tuple(self.kernels))
 
 
 def _order(image: _Image) -> tuple[bool, int, int, str]:

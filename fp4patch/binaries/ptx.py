@@ -9,7 +9,6 @@ _DECODE = re.compile(rb"\bcvt\.rn(?:\.relu)?\.(?:f16x2|bf16x2)\.e2m1x2")
 # Modifiers are bounded: a text that begins the same instruction again and again would else take its square in time.
 _MATRIX = re.compile(rb"\b(?:mma|tcgen05\.mma)\.[\w.:]{0,120}kind::(?:mxf4|(?:mxf8f6f4|f8f6f4)[\w.:]*\.e2m1)")
 _ENTRY = re.compile(rb"\.entry\s+([\w$]*(?:fp4|FP4|e2m1)[\w$]*)")
-_KERNEL = re.compile(rb"\.entry\s+([\w$]+)")
 _BORDERS = (b"0f3E800000", b"0f3F400000", b"0f3FA00000", b"0f3FE00000", b"0f40200000", b"0f40600000", b"0f40A00000")
 
 
@@ -33,11 +32,6 @@ def _encoders(text: bytes) -> dict[str, int]:
     if not all(border in text for border in _BORDERS):
         return {}
     return {"threshold or predicate_sum": text.count(b"0f40200000")}
-
-
-def kernels(text: bytes) -> tuple[str, ...]:
-    """Return the names of the kernels in a PTX file."""
-    return tuple(found[1].decode() for found in _KERNEL.finditer(text))
 
 
 def has_code(text: bytes) -> bool:

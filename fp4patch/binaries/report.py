@@ -195,23 +195,8 @@ class Loading(Document):
     """Kernels that lost their FP4 instructions, independent of the outcome as a whole."""
     native: tuple[str, ...] = ()
     """Kernels that load and have FP4 instructions."""
-
-
-@dataclass(frozen=True)
-class JustInTime(Document):
-    """Fatbins of which one GPU loads PTX: its driver compiles them when they are first used."""
-
-    gpu: Arch
-    """GPU whose driver compiles it."""
-    arch: str
-    """Target of the PTX: ``compute_80``."""
-    isa: str
-    """PTX version: ``8.7``."""
-    fatbins: int
-    """Number of fatbins."""
-    size: int
-    """Bytes of PTX."""
-    kernels: tuple[str, ...]
+    isa: str = ""
+    """Version of the PTX that the driver compiles when it is first used: ``8.7``. Empty if machine code loads."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +210,6 @@ class BinaryFile(Document):
     """Number of fatbins, and of cubins outside of any fatbin."""
     images: tuple[ImageGroup, ...]
     loading: tuple[Loading, ...]
-    jit: tuple[JustInTime, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -278,7 +262,6 @@ class BinaryReport(Report):
     files: tuple[BinaryFile, ...]
     """Files with device code, in the order in which they were found."""
     answers: tuple[GpuAnswer, ...]
-    seconds: float
     cached: bool = False
     """True if the result comes from an earlier scan of the same bytes."""
     unread: tuple[Unread, ...] = ()

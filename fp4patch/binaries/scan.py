@@ -6,7 +6,6 @@ Results are kept by the SHA-256 of the file that was named.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -49,7 +48,6 @@ def examine(
     CUDA release that the installed driver serves.
     Raises BinaryError for a damaged file, and for one in which no code could be.
     """
-    begun = time.monotonic()
     search = _Search(gpus, _Tally(progress, str(path)))
     if not path.exists():
         raise BinaryError(f"{path} does not exist", help="check the path")
@@ -67,7 +65,7 @@ def examine(
             )
         search.tally.total = path.stat().st_size
         cached = _one(path, "", search, cache)
-    return _report(str(path), search, begun, cached=cached, driver_cuda=driver_cuda)
+    return _report(str(path), search, cached=cached, driver_cuda=driver_cuda)
 
 
 def examine_image(
@@ -78,7 +76,6 @@ def examine_image(
     Nothing is unpacked to disk, and nothing is kept. Of an image in a registry only the layers for the platforms of
     ``gpus`` are read. Raises UsageError where there is no engine or no such image.
     """
-    begun = time.monotonic()
     search = _Search(gpus, _Tally(progress, reference))
     left_out: tuple[str, ...] = ()
     if reference.startswith(registry.SCHEME):
@@ -89,7 +86,7 @@ def examine_image(
         with image.save(reference) as stream:
             search.archive(containers.tar(stream, reference), 0)
     source = f"{reference} (not read: {', '.join(left_out)})" if left_out else reference
-    return _report(source, search, begun, cached=False, driver_cuda=driver_cuda)
+    return _report(source, search, driver_cuda=driver_cuda)
 
 
 def examine_wheel(
@@ -102,14 +99,13 @@ def examine_wheel(
     driver_cuda: str = "",
 ) -> BinaryReport:
     """Look into a wheel that is not on the disk. Raises BinaryError for a damaged one."""
-    begun = time.monotonic()
     search = _Search(gpus, _Tally(progress, name))
     search.members(containers.zipped(content, name), 1)
     search.tally.total = size
-    return _report(name, search, begun, cached=False, driver_cuda=driver_cuda)
+    return _report(name, search, driver_cuda=driver_cuda)
 
 
-def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_cuda: str = "") -> BinaryReport:
+def _report(source: str, search: _Search, *, driver_cuda: str, cached: bool = False) -> BinaryReport:
     """Judge what was found. Raises BinaryError where the one thing to look into could not be read."""
     if len(search.unread) == 1 and search.searched <= 1 and not search.files:
         raise BinaryError(search.unread[0].because, help=search.unread[0].help)
@@ -122,7 +118,6 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_
         search.searched,
         files,
         tuple(answer(gpu, search.gpus, scanned) for gpu in search.gpus),
-        time.monotonic() - begun,
         cached,
         tuple(replace(one, name=one.name or own) for one in search.unread),
         compilers=run_time.used([replace(one, name=one.name or own) for one in search.compilers]),
@@ -318,9 +313,7 @@ class _Search:
                 found.unread += [one for one in inner.unread if _seen(order, one.name, seen)]
                 found.files += [
                     replace(
-                        one,
-                        loading=tuple(row for row in one.loading if _is_for(row.gpu, listed.platform, platforms)),
-                        jit=tuple(row for row in one.jit if _is_for(row.gpu, listed.platform, platforms)),
+                        one, loading=tuple(row for row in one.loading if _is_for(row.gpu, listed.platform, platforms))
                     )
                     for one in inner.files
                     if _seen(order, one.name, seen)

@@ -40,7 +40,6 @@ def table(report: BinaryReport, *, details: bool = False) -> RenderableType:
     if details:
         for file in report.files:
             parts += [Text(), _file(file)]
-        parts += [Text(), Text(_summary(report), style="dim")]
     more = "" if details or not report.files else "; --details lists them"
     said = f"{_bytes(report.size)}, {counted(report.searched, 'file')} read, {len(report.files)} with device code{more}"
     said += f"; built from a tree with the variant {report.variant} of fp4patch" if report.variant else ""
@@ -88,14 +87,6 @@ def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:
     if lost:
         text += f"; {counted(lost, 'fatbin')} without their FP4 code"
     return Hanging(f"  {gpu} loads ", text, "bold red" if lost else "")
-
-
-def _summary(report: BinaryReport) -> str:
-    images = sum(group.count for file in report.files for group in file.images)
-    return (
-        f"{counted(len(report.files), 'file')} with device code, {counted(images, 'cubin and PTX', 'cubins and PTX')}"
-        f"; {report.seconds:.1f} s{', from cache' if report.cached else ''}"
-    )
 
 
 def _bytes(number: int) -> str:

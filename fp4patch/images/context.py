@@ -9,7 +9,6 @@ import importlib.metadata
 import io
 import json
 import shutil
-import tomllib
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -95,7 +94,7 @@ def wheel(root: Path) -> tuple[str, bytes]:
     for part in (*DATA, "dockerfiles"):
         content |= {f"fp4patch/data/{part}/{name}": data for name, data in _folder(root / part)}
     info = f"fp4patch-{fp4patch.__version__}.dist-info"
-    content[f"{info}/METADATA"] = _metadata(package.parent / "pyproject.toml").encode()
+    content[f"{info}/METADATA"] = _metadata().encode()
     content[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: fp4patch\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     content[f"{info}/entry_points.txt"] = b"[console_scripts]\nfp4patch = fp4patch.__main__:main\n"
     content[f"{info}/RECORD"] = _record(content, f"{info}/RECORD")
@@ -116,10 +115,8 @@ def _folder(folder: Path) -> list[tuple[str, bytes]]:
     ]
 
 
-def _metadata(pyproject: Path) -> str:
-    """Return the metadata of a checkout from its pyproject.toml, else the installed metadata."""
-    if pyproject.is_file():
-        return _from_pyproject(tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"])
+def _metadata() -> str:
+    """Return the metadata of the installation, as pip wrote it; also an editable one has it."""
     try:
         text = importlib.metadata.distribution("fp4patch").read_text("METADATA")
     except importlib.metadata.PackageNotFoundError:
@@ -130,25 +127,6 @@ def _metadata(pyproject: Path) -> str:
             help="install it with pip and build again",
         )
     return text
-
-
-def _from_pyproject(project: dict[str, Any]) -> str:
-    lines = [
-        "Metadata-Version: 2.4",
-        f"Name: {project['name']}",
-        f"Version: {fp4patch.__version__}",
-        f"Summary: {project['description']}",
-        f"License-Expression: {project['license']}",
-        f"Requires-Python: {project['requires-python']}",
-        *(f"Requires-Dist: {requirement}" for requirement in project["dependencies"]),
-    ]
-    for extra, requirements in project.get("optional-dependencies", {}).items():
-        lines.append(f"Provides-Extra: {extra}")
-        for requirement in requirements:
-            name, _, marker = requirement.partition(";")
-            condition = f"({marker.strip()}) and extra == '{extra}'" if marker else f"extra == '{extra}'"
-            lines.append(f"Requires-Dist: {name.strip()}; {condition}")
-    return "\n".join(lines) + "\n"
 
 
 def _record(content: Mapping[str, bytes], own: str) -> bytes:

@@ -111,20 +111,6 @@ def test_the_wheel_is_one_that_pip_installs_and_that_makes_a_wheel_with_the_same
     assert contents[0] == contents[1]
 
 
-def test_the_wheel_asks_for_what_the_checkout_asks_for() -> None:
-    import importlib.metadata
-    import tomllib
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    with zipfile.ZipFile(BytesIO(context.wheel(data_root())[1])) as archive:
-        name = next(n for n in archive.namelist() if n.endswith("METADATA"))
-        metadata = importlib.metadata.PathDistribution(zipfile.Path(archive, at=f"{name.rpartition('/')[0]}/")).metadata
-    required = metadata.get_all("Requires-Dist")
-    assert required is not None
-    assert [text for text in required if "extra ==" not in text] == project["dependencies"]
-    assert metadata.get_all("Provides-Extra") == list(project["optional-dependencies"])
-
-
 def test_a_pull_request_travels_in_the_context_with_its_address_and_an_earlier_one_does_not(tmp_path: Path) -> None:
     tree = tmp_path / "vllm"
     tree.mkdir()
