@@ -159,9 +159,11 @@ class Replace(Operation):
             yield Search(pattern.search, self._left)
 
     def _left(self, _tree: PatchedTree, _file: str, text: str, /) -> Iterable[Place]:
-        """Yield the code to replace that is left in a text."""
+        """Yield the code to replace that is left in a text, where no sign shows that it stays."""
         try:
-            lines = _READ[self.language](text, "").lines(self.find)
+            code = _READ[self.language](text, "")
+            beside = any(code.lines(sign.tokens) for sign in self.retired if sign.beside)
+            lines = [] if beside else code.lines(self.find)
         except (LexError, SyntaxError, ValueError, RecursionError) as error:
             return [Place(1, f"{self.find}: {error}")]
         return [Place(line, " ".join(text.split("\n")[line - 1].split())[:200]) for line in lines]

@@ -121,6 +121,7 @@ def _results(
         elif archs in check.reaches and not new.stops:
             named = [arch for arch in Arch.parse_list(archs, ptx=True) if arch.major == 12]
             wrong += [f"no {code} for {arch.gpu}" for arch in named if new.reaches.get(arch.gpu) not in enough]
+            wrong += [new.lacks] if new.lacks else []
             suffixed = [arch.torch for arch in named if arch.suffix and fp4_in_file]
             wrong = wrong or [f"not for {one}" for one in suffixed if one not in new.kernels]
         if archs in check.keeps and not (old.error or old.stops or new.error or new.stops):

@@ -101,7 +101,7 @@ def test_the_trees_own_build_is_evaluated_for_each_patch_of_it(
     assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
     status, document = verify(tree, "native", "--arch", "sm_121a")
     assert (status, document["verdict"]) == (0, "pass")
-    checks = {f"vllm/{name}" for name in ("arch-lists", "detected-arch", "native-arch")}
+    checks = {f"vllm/{name}" for name in ("arch-lists", "detected-arch", "moe-defines", "native-arch")}
     assert {build["check"] for build in document["builds"]} == checks
     builds = {(build["check"], build["cuda"], build["asked"]): build for build in document["builds"]}
     changed = builds["vllm/arch-lists", "13.0", "12.1a"]

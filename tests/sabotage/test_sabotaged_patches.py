@@ -71,6 +71,11 @@ def de(what: str, old: str, new: str) -> Mutant:
     return Mutant(what, DETECTED, quoted(old), quoted(new), "native", release, "float8-to-e2m1", "sm_121a")
 
 
+def moe(what: str, old: str, new: str) -> Mutant:
+    file = "patches/vllm/moe-defines/patch.toml"
+    return Mutant(what, file, old, new, "native", ("vllm", "0.11.1"), "float8-to-e2m1", "sm_121a")
+
+
 def gdn(what: str, old: str, new: str) -> Mutant:
     file = "patches/vllm/gdn-prefill/patch.toml"
     return Mutant(what, file, old, new, "native", ("vllm", "0.28.0"), "float8-to-e2m1", "sm_121a")
@@ -267,6 +272,9 @@ MUTANTS = [
     de("every detected GPU is SM121", '"arch=compute_" _ARCH', '"arch=compute_121,of=" _ARCH'),
     de("only the first detected GPU", 'string(REGEX REPLACE "', 'string(REGEX REPLACE "${_CUDA_ARCHES}'),
     # The kernel that vLLM chooses for the prefill of Gated DeltaNet.
+    moe("the macro of the MoE kernels with another value", "-DENABLE_NVFP4_SM100=1", "-DENABLE_CUTLASS_MOE_SM100=2"),
+    moe("the macro of another GPU's MoE kernels", "-DENABLE_SCALED_MM_SM100=1", "-DENABLE_CUTLASS_MOE_SM90=1"),
+    moe("a macro taken back", "-DENABLE_SCALED_MM_SM100=1", "-UENABLE_NVFP4_SM120"),
     gdn("FlashInfer's prefill for all later GPUs", "(head_k_dim == 128 and current_platform.is_device_capability_family(120)", "(head_k_dim == 128 and not current_platform.is_device_capability(75)"),
     gdn("FlashInfer's prefill for a head of any size", "(head_k_dim == 128 and current_platform", "(current_platform"),
     gdn("FlashInfer's prefill with CUDA 12", "get_cuda_runtime_major() >= 13))", "get_cuda_runtime_major() >= 12))"),
