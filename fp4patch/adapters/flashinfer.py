@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.target import Build, JitModule
 from fp4patch.core import process
-from fp4patch.core.arch import GPUS, Arch, Reach, reach
+from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import has, known_gpus, refused
 
 READS = "Python"
@@ -108,6 +108,7 @@ def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) ->
         "targets": [f"compute_{arch.number}" for arch in known_gpus() if has(Version(cuda), arch)],
         "archs": asked,
         "capability": (gpu.major, gpu.minor),
+        "processor": "aarch64" if gpu == GB10 else "x86_64",
         "modules": [
             asdict(module) | {"arguments": [argument.format(gpu=gpu.number) for argument in module.arguments]}
             for module in modules

@@ -19,6 +19,7 @@ import io
 import json
 import logging
 import os
+import platform
 import resource
 import subprocess
 import sys
@@ -254,6 +255,14 @@ def _machine(cuda: str, capability: Sequence[int]) -> Mapping[str, Mapping[str, 
     }
 
 
+def _set_processor(name: str) -> None:
+    """Make Python state another processor than this machine's."""
+    here = os.uname()
+    os.uname = lambda: os.uname_result((*here[:4], name))
+    platform.uname = lambda: platform.uname_result(here.sysname, *here[1:4], name)
+    platform.machine = lambda: name
+
+
 def _answer_for_nvcc(cuda: str, targets: Sequence[str]) -> None:
     """Answer as the nvcc of this CUDA release does; no other program is there."""
     said = {"--version": f"Cuda compilation tools, release {cuda}, V{cuda}.0", "--list-gpu-arch": "\n".join(targets)}
@@ -379,6 +388,7 @@ def main(result: Path) -> None:
             if name.startswith(PACKAGE) or type(module) is StandIn:
                 del sys.modules[name]
         finder.modules = _machine(asked["cuda"], asked["capability"])
+        _set_processor(asked["processor"])
         _answer_for_nvcc(asked["cuda"], asked["targets"])
         os.environ.pop(question["setting"], None)
         if asked["archs"]:

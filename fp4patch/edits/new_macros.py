@@ -13,8 +13,9 @@ from fp4patch.edits.cmake import Form, Script, parse
 from fp4patch.edits.condition import evaluate
 from fp4patch.edits.cxx import Directive, Source, lex
 
-_OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(_\w+)?__|__CUDA_ARCH_FEAT_\w+|FP4PATCH_\w+")
-"""Macros that differ between the targets of a verification, and those that its probes define."""
+_OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(?!_LIST__)(_\w+)?__|__CUDA_ARCH_FEAT_\w+|FP4PATCH_\w+")
+"""Macros that differ between the targets of a verification, and those that its probes define. The list of a build's
+targets is not among them: a probe is compiled for one."""
 _OF_COMPILERS = re.compile(r"__[A-Z][A-Z0-9_]*__|__(?:cplusplus|clang__|linux__)|NDEBUG|CUDA(?:RT)?_VERSION")
 """Macros that are known outside of conditions too, by their names."""
 

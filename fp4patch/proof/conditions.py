@@ -21,6 +21,29 @@ from fp4patch.proof.toolchain import Toolchain
 from fp4patch.tree.files import decode
 
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1", "13.0")
+_FORMS: tuple[Mapping[str, str], ...] = (
+    {},
+    {"__CUDA_ARCH_FAMILY_SPECIFIC__": "{0}"},
+    {"__CUDA_ARCH_FAMILY_SPECIFIC__": "{0}", "__CUDA_ARCH_SPECIFIC__": "{0}", "__CUDA_ARCH_FEAT_SM{1}_ALL": ""},
+)
+"""Macros of a target without a suffix, of a family and of one GPU; ``{0}`` is its ``__CUDA_ARCH__``."""
+
+
+def _target(capability: str, form: Mapping[str, str], others: str) -> str:
+    number = capability.replace(".", "")
+    macros = {"__CUDA_ARCH__": "{0}", "__CUDA_ARCH_LIST__": f"{{0}}{others}", **form}
+    named = {name.format("", number): value.format(f"{number}0", number) for name, value in macros.items()}
+    defines = [f"#define {name} {value}\n" for name, value in named.items()]
+    return "".join([*defines, '#include "target.inc"\n', *(f"#undef {name}\n" for name in named)])
+
+
+_TARGETS = "".join(
+    _target(capability, form, others)
+    for capability in CAPABILITIES
+    for form in _FORMS[: 3 if float(capability) >= 9 else 1]
+    for others in ("", ",1300")
+)
+"""File ``targets.inc``: ``target.inc`` for each target, alone and beside another one, with nvcc's macros."""
 _LIMIT = 60
 """Seconds for a condition; it takes a fraction of one."""
 
@@ -86,7 +109,9 @@ def _capabilities(shim: Path, check: Condition, path: str, text: str, toolchain:
         command: list[str | Path] = [sys.executable, "-I", "-B", shim, code]
         if not path.endswith(".py"):
             command = [folder / "condition"]
-            compiler = [str(toolchain.host_compiler), "-std=c++17", "-w", f"-I{folder}", str(shim), "-o", "condition"]
+            (folder / "targets.inc").write_text(_TARGETS, encoding="utf-8")
+            includes = f"-I{folder}", f"-I{shim.parent}"
+            compiler = [str(toolchain.host_compiler), "-std=c++17", "-w", *includes, str(shim), "-o", "condition"]
             built = process.run(compiler, limit=_LIMIT, folder=folder, environ=toolchain.environ)
             if built.status:
                 errors = [line for line in built.err.splitlines() if "error:" in line]

@@ -87,6 +87,11 @@ def test_another_condition_fails(evaluated: Evaluate, path: str, old: str, new: 
         (CHOICE, "is_device_capability(120):", "is_device_capability(cuda):", "cuda"),
         (GENERATOR, "arch in [89, 120]", "arch in [89, 120", "invalid syntax"),
         (MARLIN, "int major_capability, minor", "int major_capability = 0, minor", "there is no"),
+        # Not the same for each target of a GPU, each list of targets or each device.
+        (GATE, OF_GATE, "&& __CUDA_ARCH__ == 1200 && !defined(__CUDA_ARCH_SPECIFIC__)\n", "for each target"),
+        (GATE, OF_GATE, "&& __CUDA_ARCH__ == 1200 && !defined(__CUDA_ARCH_FEAT_SM120_ALL)\n", "for each target"),
+        (GENERATOR, "arch in [89, 120]", "arch in [89, 120] and ',' not in sys.argv[1]", "AssertionError"),
+        (MARLIN, EXACT, f"{EXACT} && dev == 0", "for each device"),
     ],
 )
 def test_what_cannot_be_evaluated_is_a_failure(evaluated: Evaluate, path: str, old: str, new: str, detail: str) -> None:

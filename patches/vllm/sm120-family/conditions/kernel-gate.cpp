@@ -1,6 +1,7 @@
-// Capabilities for which a kernel behind enable_sm120_only is compiled: the struct, for each __CUDA_ARCH__.
+// Capabilities for which a kernel behind enable_sm120_only is compiled: the struct, for each target of each of them.
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -12,7 +13,7 @@
 #define AT(number) AT_(number)
 
 static bool ran;
-static std::set<int> found;
+static std::map<int, std::set<bool>> found;
 struct Kernel {
   template <typename... Args>
   void operator()(Args &&...) {
@@ -20,39 +21,18 @@ struct Kernel {
   }
 };
 static bool add(int number) {
-  if (ran) found.insert(number);
+  found[number].insert(ran);
   return ran = false;
 }
 
-#define __CUDA_ARCH__ 750
-#include "gate.inc"
-#define __CUDA_ARCH__ 800
-#include "gate.inc"
-#define __CUDA_ARCH__ 860
-#include "gate.inc"
-#define __CUDA_ARCH__ 870
-#include "gate.inc"
-#define __CUDA_ARCH__ 890
-#include "gate.inc"
-#define __CUDA_ARCH__ 900
-#include "gate.inc"
-#define __CUDA_ARCH__ 1000
-#include "gate.inc"
-#define __CUDA_ARCH__ 1030
-#include "gate.inc"
-#define __CUDA_ARCH__ 1100
-#include "gate.inc"
-#define __CUDA_ARCH__ 1200
-#include "gate.inc"
-#define __CUDA_ARCH__ 1210
-#include "gate.inc"
-#define __CUDA_ARCH__ 1300
-#include "gate.inc"
+#include "targets.inc"
 
 int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     char *minor;
     const long major = std::strtol(argv[i], &minor, 10);
-    if (found.count(static_cast<int>(major * 100 + std::atol(minor + 1) * 10))) std::fputs(argv[i], stdout), std::fputs(" ", stdout);
+    const std::set<bool> &each = found[static_cast<int>(major * 100 + std::atol(minor + 1) * 10)];
+    if (each.size() != 1) return std::fputs("not the same for each target of a GPU", stderr), 1;
+    if (*each.begin()) std::fputs(argv[i], stdout), std::fputs(" ", stdout);
   }
 }

@@ -7,15 +7,16 @@ namespace vllm {
 enum Type { kFloat16, kS8, kFE4M3fn };
 }
 enum Attribute { cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor };
-static int capability[2];
-static void cudaDeviceGetAttribute(int *value, Attribute attribute, int) { *value = capability[attribute]; }
+static int capability[2], asked;  // all other devices are GPUs of 7.5
+static void cudaDeviceGetAttribute(int *value, Attribute attribute, int device) {
+  *value = device == asked ? capability[attribute] : attribute == cudaDevAttrComputeCapabilityMajor ? 7 : 5;
+}
 #define TORCH_CHECK(condition, ...) \
   if (!(condition)) return false
 #define STD_TORCH_CHECK TORCH_CHECK
 
-static bool accepted() {
+static bool accepted(const int dev) {
   const vllm::Type a_type = vllm::kFE4M3fn;
-  const int dev = 0;
 #include "code.inc"
   return true;
 }
@@ -25,6 +26,8 @@ int main(int argc, char **argv) {
     char *minor;
     capability[0] = static_cast<int>(std::strtol(argv[i], &minor, 10));
     capability[1] = std::atoi(minor + 1);
-    if (accepted()) std::printf("%s ", argv[i]);
+    const bool first = accepted(asked = 0);
+    if (accepted(asked = 5) != first) return std::fputs("not the same for each device", stderr), 1;
+    if (first) std::printf("%s ", argv[i]);
   }
 }
