@@ -67,7 +67,9 @@ class Configured:
 
 
 FAST = "-use_fast_math"
-CONFIGURATIONS = (("-DNDEBUG", "-std=c++20"), ("-rdc=true",), (FAST,), ("-O1",))
+_ARM64 = ("-Xcicc", "--unsigned_chars", "-Xcudafe", "--unsigned_chars", "-Xcompiler", "-funsigned-char")
+"""Makes ``char`` unsigned, as it is where the host is arm64: with GB10."""
+CONFIGURATIONS = (("-DNDEBUG", "-std=c++20", *_ARM64), ("-rdc=true",), (FAST,), ("-O1",))
 """Flags that builds set, and that must not change what a conversion gives."""
 
 

@@ -220,6 +220,7 @@ MUTANTS = [
     n3("not for the family", CHOICE, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "defined(__CUDA_ARCH_SPECIFIC__) && __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "encode-float-x8", "sm_121f"),
     n3("wrong without assertions", CHOICE, "  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "#ifdef NDEBUG\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "encode-float-x2,encode-half-x2"),
     n3("wrong in C++20", CHOICE, "  return ::fp4patch_half_pair::e2m1_x4(v0, v1, v2, v3);", "#if __cplusplus > 201703L\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x4(v0, v1, v2, v3);", "encode-float-x4,encode-half-x4"),
+    n3("the sign of a char", HALF_PAIR, X1, "  const char c = static_cast<char>(bits(x) >> 24);\n" + X1[:-1] + " ^ ((c < 0) == (bits(x) >> 31 != 0) ? 0u : 8u);", "encoder-x1,encoder-x2"),
     n3("wrong with relocatable code", CHOICE, "  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "#ifdef __CUDACC_RDC__\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "encode-float-x2,encode-half-x2"),
     n3("wrong in a build for two targets", CHOICE, "  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "#define SECOND(a, b, ...) b\n#if SECOND(__CUDA_ARCH_LIST__, 0, 0)\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "encode-float-x2,encode-half-x2"),
     n3("wrong with fast mathematics", HALF_PAIR, "__fmul_rn(high, scale)", "__fmul_rn(high / 3.0f * 3.0f, scale)", "encoder-x1,encoder-x2"),
