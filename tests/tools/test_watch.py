@@ -46,13 +46,7 @@ class World:
 
     def __post_init__(self) -> None:
         (self.folder / "cache").mkdir()
-        for kind in (
-            "catalogs",
-            "compilations",
-            "executions",
-            "folds",
-            "probes",
-        ):  # as in other tests: made once a machine
+        for kind in ("compilations", "executions"):  # as in other tests: made once a machine
             (cache_dir() / kind).mkdir(parents=True, exist_ok=True)
             (self.folder / "cache" / kind).symlink_to(cache_dir() / kind)
 
