@@ -11,24 +11,17 @@ from pathlib import Path
 
 import pytest
 from integration_page import block
+from small_cutlass import checkout, git
 
 from fp4patch import cli
 
 HEADER = "include/cutlass/numeric_conversion.h"
 
 
-def git(repository: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *identity, *arguments], cwd=repository, check=True, capture_output=True)
-
-
 @pytest.fixture
 def project(tree_copy: Callable[[str, str], Path], tmp_path: Path) -> Path:
     """A project that fetches CUTLASS 4.5.0 as on the page, with only the repository's address inserted."""
-    repository = tree_copy("cutlass", "4.5.0")
-    git(repository, "init", "-q")
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "4.5.0")
+    repository = checkout(tree_copy("cutlass", "4.5.0"))
     git(repository, "tag", "v4.5.0")
     text, changed = re.subn(r"(?<=GIT_REPOSITORY )\S+", repository.as_uri(), block("cmake", "PATCH_COMMAND"))
     assert changed == 1

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from cubins import CONVERTS, compile_cuda, targets
 from few_probes import few_probes
+from small_cutlass import checkout, git
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import data_root, load
@@ -174,21 +175,12 @@ def test_a_patched_checkout_of_vllm_is_clean_once_committed_as_the_builder_wants
     vllm: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """`build-and-copy.sh --vllm-source-dir` refuses a dirty checkout, and builds a clone of what is committed."""
-    tree = vllm("0.33.0")
-
-    def git(*arguments: str) -> str:
-        identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
-        command = ["git", *identity, *arguments]
-        return subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-    git("init", "-q")
-    git("add", "--all")
-    git("commit", "-qm", "0.33.0")
+    tree = checkout(vllm("0.33.0"))
     assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
-    git("commit", "--quiet", "--all", "--message", "fp4patch: native")
-    assert git("status", "--porcelain", "--untracked-files=all") == ""
-    git("clone", "-q", ".", str(tmp_path / "staged"))
-    changed = git("diff", "--name-only", "HEAD~1").split()
+    git(tree, "commit", "--quiet", "--all", "--no-gpg-sign", "--message", "fp4patch: native")
+    assert git(tree, "status", "--porcelain", "--untracked-files=all") == ""
+    git(tree, "clone", "-q", ".", str(tmp_path / "staged"))
+    changed = git(tree, "diff", "--name-only", "HEAD~1").split()
     assert changed
     for file in changed:
         assert (tmp_path / "staged" / file).read_bytes() == (tree / file).read_bytes()
