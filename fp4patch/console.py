@@ -93,7 +93,7 @@ class Output(Console):
 
 def show(renderable: RenderableType, *, err: bool = False) -> None:
     """Print text for the user, as wide as the terminal is."""
-    Output(sys.stderr if err else sys.stdout).print(renderable)
+    Output(sys.stderr if err else sys.stdout).print(renderable, crop=False)  # a diff is printed to the byte
 
 
 def swallow(output: Any) -> None:

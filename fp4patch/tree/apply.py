@@ -368,12 +368,6 @@ def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
             yield from (inside.root for inside in contained(root, target, catalog))
 
 
-def _holds(outer: Identified, inner: Identified) -> bool:
-    """Return whether a tree contains another that is patched with it."""
-    named = any(part.target == inner.target.name for part in outer.target.contains)
-    return named and inner.root != outer.root and inner.root.is_relative_to(outer.root)
-
-
 def _notes(tree: LockedTree, folds: FoldedTree) -> Iterator[str]:
     if tree.interrupted:
         yield "a command was interrupted here before"
@@ -390,12 +384,10 @@ def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
 
 
 def _applied_variant(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Variant:
-    """Return the variant of its receipt, else that of the tree around it or inside: one may have no receipt."""
-    kin = [other for other in every if _holds(tree.known, other.known) or _holds(other.known, tree.known)]
-    own, others = ({kin_tree.receipt.variant for kin_tree in trees if kin_tree.receipt} for trees in ([tree], kin))
+    """Return the variant of its receipt, else the only one that the other trees have."""
     target = tree.known.target.name
-    applied = own or (others if len(others) == 1 else set[str]())
-    if not applied:
+    applied = {other.receipt.variant for other in ([tree] if tree.receipt else every) if other.receipt}
+    if len(applied) != 1:
         raise NoVariantError(tree.known, (v.name for v in catalog.variants.values() if target in v.targets))
     (name,) = applied
     if name not in catalog.variants:

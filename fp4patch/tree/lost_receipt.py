@@ -1,6 +1,5 @@
 """Files that fp4patch wrote and of which no receipt knows any more: what they are, and the way back."""
 
-import os
 import shlex
 from collections.abc import Mapping
 
@@ -22,27 +21,14 @@ def without_receipt(tree: LockedTree) -> Mapping[str, Problem]:
 
 
 def _problem(tree: LockedTree, path: str, stamp: Stamp) -> Problem:
-    edited = "" if stamp.intact else "; edited since"
+    known, edited = tree.known, "" if stamp.intact else "; edited since"
+    release = f"`fp4patch fetch {known.target.name}=={known.version or 'VERSION'} DIR`"
     return Problem(
         expected="the bytes that upstream released, or a receipt of what fp4patch wrote",
         found=f"what fp4patch wrote for {stamp.variant} ({', '.join(stamp.patches)}{edited}), without its receipt",
-        help=f"{_way_back(tree, path, stamp)}, then run this again (`git clean -x` takes the .fp4patch directory away)",
+        help=f"`git -C {shlex.quote(str(tree.root))} checkout -- {shlex.quote(path)}` gives the file back in a "
+        f"checkout, unless the patched one was committed; else copy it from the release, which {release} gets; then "
+        "run this again (`git clean -x` takes the .fp4patch directory away)",
         file=path,
         state=State.FOREIGN,
     )
-
-
-def _way_back(tree: LockedTree, path: str, stamp: Stamp) -> str:
-    """Return the command that gives the pristine file back: from our copy, from git, or from the release."""
-    blob, file = tree.state_directory.blobs / stamp.pristine_sha256, shlex.quote(path)
-    if blob.is_file():
-        return f"`cp {shlex.quote(str(blob))} {shlex.quote(str(tree.root / path))}` gives the file back"
-    known = tree.known
-    release = (
-        f"`fp4patch fetch {known.target.name}=={known.version or 'VERSION'} DIR` gives the release: copy DIR/{file} "
-        "over the file"
-    )
-    if any(os.path.lexists(folder / ".git") for folder in (tree.root, *tree.root.parents)):
-        checkout = f"`git -C {shlex.quote(str(tree.root))} checkout -- {file}`"
-        return f"{checkout} gives the file back, unless the patched one was committed; else {release}"
-    return release

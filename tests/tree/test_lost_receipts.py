@@ -4,14 +4,11 @@ works."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,16 +40,14 @@ def follow(said: Said) -> None:
 # --- git clean -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("release", ["cutlass 4.2.1", "vllm 0.14.1", "flashinfer 0.6.0"])
+@pytest.mark.parametrize("release", ["cutlass 4.2.1", "vllm 0.14.1"])
 def test_what_git_clean_leaves_is_known_refused_and_put_back(
     fp4patch: Command, pristine_tree: GetTree, vllm: Callable[[str], Path], tmp_path: Path, release: str
 ) -> None:
     target, version = release.split()
     source = pristine_tree(target, version)
     copy = vllm(version) if target == "vllm" else tmp_path / target
-    if target == "flashinfer":
-        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("spdlog", "cutlass", "aot", "tuning_configs"))
-    elif target == "cutlass":
+    if target == "cutlass":
         small_cutlass(source, copy)
     checkout(copy)
     for variant in ("native", "next3"):
@@ -88,9 +83,7 @@ def test_what_git_itself_has_patched_is_fetched_anew(fp4patch: Command, tree: Pa
     git(tree, "commit", "-qam", "patched", "--no-gpg-sign")
     git(tree, "clean", "-fdxq")
     said = fp4patch("apply", "--variant", "next3", tree)
-    assert "`fp4patch fetch cutlass==4.2.1 DIR` gives the release: copy DIR/include/cutlass/float_subbyte.h over" in (
-        " ".join(said.err.split())
-    )
+    assert "copy it from the release, which `fp4patch fetch cutlass==4.2.1 DIR` gets" in " ".join(said.err.split())
 
 
 def test_a_patched_file_that_was_copied_into_a_tree_is_known(
@@ -152,8 +145,6 @@ def test_another_tag_under_a_receipt_is_refused_until_the_receipt_goes(
 REWRITES: dict[str, Callable[[bytes], bytes]] = {
     "crlf": lambda data: data.replace(b"\n", b"\r\n"),
     "compact": lambda data: json.dumps(json.loads(data)).encode(),
-    "indent": lambda data: json.dumps(json.loads(data), indent=4).encode(),
-    "order": lambda data: json.dumps(dict(reversed(json.loads(data).items()))).encode(),
     "mark": lambda data: b"\xef\xbb\xbf" + data,
     "escapes": lambda data: data.replace(b"next2", b"n\\u0065xt2"),
 }
@@ -168,36 +159,6 @@ def test_a_receipt_that_was_reformatted_is_as_good(fp4patch: Command, tree: Path
     assert fp4patch("status", "--json", tree).document["state"] == "applied"
     assert fp4patch("apply", "--json", tree).document["state"] == "unchanged"
     assert fp4patch("revert", tree).status == 0
-    assert snapshot(tree) == before
-
-
-# --- the same tree twice ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_a_tree_through_two_mounts_is_one_tree(tree: Path, tmp_path: Path) -> None:
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine has no mount namespaces")
-    second = tmp_path / "second"
-    second.mkdir()
-    fp4patch = f"timeout 60 {shlex.quote(sys.executable)} -m fp4patch"
-    script = f"""
-        set -e
-        mount --bind {tree} {second}
-        {fp4patch} apply --variant turbo {tree} {second}
-        {fp4patch} status {second} {tree}
-        {fp4patch} apply --variant next2 {second} {tree}
-        {fp4patch} revert {second} {tree}
-        {fp4patch} status {tree}
-    """
-    before = snapshot(tree)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    run = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False, env=environment
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.count("applied to cutlass 4.2.1, ") == 2
-    assert "waiting for another" not in run.stderr
     assert snapshot(tree) == before
 
 
@@ -225,20 +186,6 @@ def test_a_stamp_is_found_and_tells_whether_the_file_is_as_written(body: bytes, 
         assert again
         assert not again.intact
     assert find_stamp(body) is None
-
-
-def test_no_release_has_a_stamp_of_its_own(pristine_tree: GetTree) -> None:
-    from fp4patch.catalog.editable_files import EditableFiles
-    from fp4patch.catalog.source_files import SourceFiles
-
-    releases = [("cutlass", "4.2.1"), ("cutlass", "4.5.0"), ("vllm", "0.10.2"), ("flashinfer", "0.7.2")]
-    editable, looked_at = EditableFiles(load()), 0
-    for target, version in releases:
-        root = pristine_tree(target, version)
-        for path in filter(partial(editable.allows, root), SourceFiles(root).files):
-            looked_at += 1
-            assert b"fp4patch" not in (root / path).read_bytes(), path
-    assert looked_at > 500
 
 
 # --- which files a receipt may name ----------------------------------------------------------------------------------
