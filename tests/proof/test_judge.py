@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 
@@ -64,12 +63,9 @@ def test_identical_holds_only_where_no_byte_differs() -> None:
     failed = one(rule(identical=True), longer, code)
     assert failed.verdict is Verdict.FAIL
     assert failed.detail == "the code differs: +1 branch, +1 float"
-
-
-def test_identical_fails_where_there_is_nothing_to_compare_with() -> None:
-    failed = one(rule(identical=True), listing("FADD"), None)
-    assert failed.verdict is Verdict.FAIL
-    assert "did not compile" in failed.detail
+    alone = one(rule(identical=True), longer, None)
+    assert alone.verdict is Verdict.FAIL
+    assert "did not compile" in alone.detail
 
 
 def test_requires_and_forbids_search_in_opcode_and_modifiers() -> None:
@@ -88,10 +84,6 @@ def test_each_kind_of_instruction_can_be_excluded(name: Metric, opcode: str) -> 
     assert one(rule(without=(name,)), listing("FADD", "FADD")).verdict is Verdict.PASS
     failed = one(rule(without=(name,)), listing("FADD", opcode, opcode))
     assert (failed.verdict, failed.detail) == (Verdict.FAIL, f"2 {opcode}")
-
-
-def test_every_kind_was_tried() -> None:
-    assert set(get_args(Metric)) == {"branches", "local", "f64"}
 
 
 def test_nothing_checked_is_a_failure() -> None:

@@ -29,10 +29,6 @@ def golden(name: str) -> str:
     return (GOLDEN / f"{name}.txt").read_text()
 
 
-def test_there_are_golden_listings() -> None:
-    assert len(LISTINGS) >= 6
-
-
 @pytest.mark.parametrize("path", LISTINGS, ids=lambda path: path.stem)
 def test_every_golden_listing_is_understood(path: Path) -> None:
     text = path.read_text()
@@ -62,17 +58,13 @@ def test_predicates_branches_and_classes_are_read() -> None:
     listing = read(golden("branches.sm_121a"))
     assert any(i.predicate.startswith("@P") for i in listing.instructions)
     assert any(i.predicate.startswith("@!P") for i in listing.instructions)
+    assert read(golden("spills.sm_90"), "sm_90").count(InstructionClass.LOCAL) > 32
+    assert listing.count(InstructionClass.LOCAL) == 0
     for cls in ("branch", "convert", "f64", "memory", "control", "compare", "float", "integer", "move"):
         assert listing.count(InstructionClass(cls)), cls
     for instruction in listing.instructions:
         for target in re.findall(r"`\((\.L_x_\d+)\)", instruction.operands):
             assert target in listing.labels.values(), instruction.text
-
-
-def test_local_memory_is_a_class_of_its_own() -> None:
-    listing = read(golden("spills.sm_90"), "sm_90")
-    assert listing.count(InstructionClass.LOCAL) > 32
-    assert read(golden("branches.sm_90"), "sm_90").count(InstructionClass.LOCAL) == 0
 
 
 def test_older_headers_and_encodings_change_nothing() -> None:
@@ -265,10 +257,3 @@ def test_the_kernels_of_a_source_file_follow_one_another() -> None:
     assert both.labels[16 * first.size] == "zeta"
     assert both.count(InstructionClass.FP4) == 1
     assert {*second.labels.values()} - {"probe"} <= {*both.labels.values()}
-
-
-def test_a_source_file_without_kernels_or_with_a_strange_line_is_refused() -> None:
-    with pytest.raises(ProofError, match="no instruction"):
-        read("")
-    with pytest.raises(ProofError, match="not understood"):
-        read(golden("e2m1.sm_121a") + "\n what is this\n")

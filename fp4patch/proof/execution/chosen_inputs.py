@@ -57,14 +57,21 @@ _PAIRED = 192
 
 @dataclass(frozen=True)
 class Case:
-    """One launch, what it must store in each writable array, and how to tell which input a byte belongs to."""
+    """One launch, and what it must store in each writable array."""
 
     launch: Launch
     expected: tuple[tuple[Bytes, ...], ...]
     """By what upstream's function computes, where its releases differ: one of them must fit all launches."""
     inputs: int
-    describe: Callable[[int, int], str]
-    """Function that returns the input, given an array and an offset in it."""
+    records: NDArray[Any] | None = None
+    """The inputs, a row for each, of a kernel whose output has as many parts as there are inputs."""
+
+    def place(self, array: int, at: int) -> str:
+        """Return where a byte of the output is, and the input that it belongs to."""
+        if self.records is None:
+            return f"byte {at} of output {array}"
+        number, byte = divmod(at, len(self.expected[0][0]) // self.inputs)
+        return f"byte {byte} of what {', '.join(f'{int(bits):x}' for bits in self.records[number])} became"
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ def _compare(trial: Trial, stored: list[list[bytes]], which: int) -> Batch:
             places = np.nonzero(got != expected)[0]
             wrong += len(places)
             first += [
-                f"{case.describe(number, int(at))}: expected {expected[at]:#04x}, got {got[at]:#04x}"
+                f"{case.place(number, int(at))}: expected {expected[at]:#04x}, got {got[at]:#04x}"
                 for at in places[: _FIRST - len(first)]
             ]
     inputs = sum(case.inputs for case in trial.cases)
@@ -212,7 +219,7 @@ def _linear(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
         launch = Launch(
             (count * each // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, kind, _POISON[number % len(_POISON)]
         )
-        yield Case(launch, expected, count, _block_of(taken, 1))
+        yield Case(launch, expected, count)
 
 
 def _swizzled(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
@@ -229,7 +236,7 @@ def _swizzled(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
         arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], *map(len, expected[0]))
         parameters = pointers(arrays) + struct.pack("<ii", rows, columns * 16)
         launch = Launch((rows, 1, 1), (columns * each, 1, 1), parameters, arrays, kind, poison)
-        yield Case(launch, tuple(expected), rows * columns, _block_of(taken.reshape(-1, 16), columns))
+        yield Case(launch, tuple(expected), rows * columns)
 
 
 def _gemv(beside: NDArray[Any]) -> Iterator[Case]:
@@ -249,7 +256,7 @@ def _gemv(beside: NDArray[Any]) -> Iterator[Case]:
         parameters += struct.pack("<Q", arrays[0].address)
         kind = _SCALES[number][1]
         launch = Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, kind, _POISON[number % len(_POISON)])
-        yield Case(launch, ((packed.reshape(-1), there),), count, _block_of(taken, 1))
+        yield Case(launch, ((packed.reshape(-1), there),), count)
 
 
 def _pages(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
@@ -276,12 +283,7 @@ def _pages(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
         parameters = pointers(arrays) + struct.pack("<i", tokens)
         poison = _POISON[number % len(_POISON)]
         launch = Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind, poison)
-
-        def describe(_: int, at: int, codes: int = tokens * head // 2, size: int = pages.shape[1]) -> str:
-            slot, place = divmod(at, size)
-            return f"codes at byte {place}" if place < codes else f"scales at byte {place - codes} of slot {slot}"
-
-        yield Case(launch, ((pages.reshape(-1),),), len(taken), describe)
+        yield Case(launch, ((pages.reshape(-1),),), len(taken))
 
 
 def _expected(
@@ -305,17 +307,6 @@ def _placed(inputs: Sequence[bytes], *outputs: int) -> tuple[Array, ...]:
     """Return arrays with these contents, and behind them writable ones of so many bytes."""
     contents = (*inputs, *(bytes([_FILL]) * size for size in outputs))
     return tuple(Array(_AT + _APART * at, content, at >= len(inputs)) for at, content in enumerate(contents))
-
-
-def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
-    def describe(array: int, at: int) -> str:
-        if array == 1:
-            return f"scale at byte {at}" if columns > 1 else f"scale of block {at}"
-        block, byte = divmod(at, 8)
-        bits = ", ".join(f"{int(one):x}" for one in taken[block][2 * byte : 2 * byte + 2])
-        return f"values {2 * byte} and {2 * byte + 1} of block {block} ({bits})"
-
-    return describe
 
 
 # --- whole kernels ---------------------------------------------------------------------------------------------------
@@ -360,7 +351,7 @@ def beside_upstream(of: tuple[Launch, ...], stored: list[list[bytes]]) -> Trial:
         changed = sum(int(np.sum(a != b)) for a, b in zip(expected, before, strict=True))
         if not changed:
             raise ProofError("upstream's code stores nothing with these arguments")
-        cases.append(Case(launch, (expected,), changed, lambda array, at: f"byte {at} of output {array}"))
+        cases.append(Case(launch, (expected,), changed))
     return Trial("bytes", (UPSTREAM,), tuple(cases))
 
 
@@ -447,12 +438,7 @@ def _cases(
         count = len(codes) // size * size
         arrays = _placed([content[:count].tobytes()], expected[0][:count].size)
         launch = Launch((count // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, poison=poison)
-
-        def describe(_: int, at: int) -> str:
-            record = codes[at // expected[0].shape[1]]
-            return f"byte {at % expected[0].shape[1]} of what {', '.join(f'{int(one):x}' for one in record)} became"
-
-        yield Case(launch, tuple((one[:count].reshape(-1),) for one in expected), count, describe)
+        yield Case(launch, tuple((one[:count].reshape(-1),) for one in expected), count, codes)
 
 
 def _suggested(executes: Executes, listing: Listing) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
