@@ -12,7 +12,6 @@ from command import verify
 from few_probes import few_probes
 
 from fp4patch import cli
-from fp4patch.catalog.manifest import load
 
 GetTree = Callable[[str, str], Path]
 CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
@@ -28,25 +27,20 @@ SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "mi
 pytestmark = pytest.mark.usefixtures("no_torch")
 
 
-@pytest.fixture
-def sources_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every probe of vLLM, without the evaluations of its build."""
-    patches = (patch for patch in load().patches.values() if patch.target == "vllm")
-    probes = {probe.name: "vllm" for patch in patches for probe in patch.probes}
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
-
-
-@pytest.mark.parametrize("version", ["0.16.0", "0.33.0"])
+@pytest.mark.parametrize(("version", "encoder"), [("0.16.0", set()), ("0.33.0", ENCODER)])
 def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
-    vllm: Callable[[str], Path], sources_alone: None, version: str
+    vllm: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, encoder: set[str]
 ) -> None:
+    """Without the evaluations of the tree's build, and with the encoder's own probes on one release."""
+    probes = [*CONVERSIONS, *BLOCKS, *MATRICES, *encoder, *MINIMAX, *SOURCE_FILES]
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", dict.fromkeys(probes, "vllm"))))
     tree = vllm(version)
     assert cli.run(["apply", "--variant", "turbo2", str(tree)]) == 0
     status, document = verify(tree, "turbo2")
     assert (status, document["verdict"], document["problems"]) == (0, "pass", [])
     found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}
     rows = {probe for probe, _ in found if probe in MINIMAX}
-    (matrix,) = {probe for probe, _ in found} - {*CONVERSIONS, *BLOCKS, *ENCODER, *rows}
+    (matrix,) = {probe for probe, _ in found} - {*CONVERSIONS, *BLOCKS, *encoder, *rows}
     assert matrix in MATRICES
     for probe in (*CONVERSIONS, *BLOCKS, matrix):
         card, gb10 = found[probe, "sm_120a"], found[probe, "sm_121a"]
@@ -71,11 +65,14 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     status, document = verify(tree, "next2")
     assert (status, document["verdict"]) == (0, "pass")
     # One of the conversions for the families, too.
-    assert len(document["results"]) == 16 + 2 * len(ENCODER) + 2 * len(rows)
+    assert len(document["results"]) == 16 + 2 * len(encoder) + 2 * len(rows)
     assert all(r["identical"] and r["after"]["fp4"] for r in document["results"])
 
 
-def test_a_conversion_that_no_probe_knows_fails(vllm: Callable[[str], Path], sources_alone: None) -> None:
+def test_a_conversion_that_no_probe_knows_fails(
+    vllm: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", dict.fromkeys(CONVERSIONS, "vllm"))))
     tree = vllm("0.16.0")
     header = tree / "csrc/quantization/fp4/nvfp4_utils.cuh"
     header.write_text(header.read_text().replace("fp32_vec8_to_e2m1", "eight_to_e2m1"))
