@@ -15,10 +15,12 @@ from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
+from fp4patch.core.wording import counted
 from fp4patch.proof import counts
 from fp4patch.proof.compile import SIDES, CompiledProbes
 from fp4patch.proof.counts import Counts, Records, limit_of
 from fp4patch.proof.listing import SassListing
+from fp4patch.proof.machine_code import defined_once
 from fp4patch.proof.probe import Compilation
 from fp4patch.proof.result import ProbeResult, is_same
 from fp4patch.proof.verdict import Check
@@ -88,6 +90,10 @@ def _row(
     elif probe.kind is ProbeKind.HOST:
         because = "every file that includes the header compiles it"
         checks = (Check("compiles, host code included", because, Verdict.PASS, "yes"),)
+        if not probe.does and (twice := defined_once(after.content)):  # a probe that has nothing but the header
+            because = "two files of a library that include the header could not be linked"
+            detail = f"it has {counted(len(twice), 'function')} or variables that are not: {twice[0]}"
+            checks += (Check("what the header defines is inline", because, Verdict.FAIL, detail),)
     else:
         assert after.listing is not None, "code without a listing has an error"
         checks = judge(rules, before.listing, after.listing)

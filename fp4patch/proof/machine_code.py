@@ -12,6 +12,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.listing import SassListing
 from fp4patch.sass import text as sass
+from fp4patch.sass.elf import SYMTAB, Elf
 from fp4patch.sass.error import SassError
 from fp4patch.sass.instruction import Instruction
 from fp4patch.sass.text import STEP, loaded_sections, opened, read_sections, without_padding
@@ -103,6 +104,20 @@ def has_subroutines(cubin: bytes) -> bool:
     return len(code) > 1
 
 
+def defined_once(content: bytes) -> list[str]:
+    """Return what an object file defines, and no other one may define: functions and variables that are not inline."""
+    elf = Elf(content)
+    tables = [section for section in elf.sections if section.kind == SYMTAB]
+    symbols = ((symbol, elf.sections[table.link].begin) for table in tables for symbol in elf.symbols(table))
+    return sorted(
+        elf.text(names + symbol.name_at)
+        for symbol, names in symbols
+        if symbol.info >> 4 == _GLOBAL and symbol.info & 15 in _CODE_OR_DATA and symbol.section
+    )
+
+
+_GLOBAL, _CODE_OR_DATA = 1, (1, 2)
+"""Binding and kinds of a symbol, by the ELF specification; what is inline is weak."""
 _BANK = re.compile(r"\.nv\.constant(\d+)")  # all kernels of the cubin share it; of one kernel: .nv.constant0.probe
 _READS_BANK = re.compile(r"\bcx?\[(\w+)\]")  # c[0x4][0x8]; the number of the bank may be in a register
 

@@ -16,7 +16,7 @@ from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
 from fp4patch.core.store import Store, files_hash, key, source_hash
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.machine_code import KERNEL, kernel_of
+from fp4patch.proof.machine_code import KERNEL, defined_once, kernel_of
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.steps import Nvcc
 from fp4patch.proof.toolchain import Toolchain
@@ -24,6 +24,8 @@ from fp4patch.proof.view import Side
 
 RELOCATABLE = "-rdc=true"
 """Flag after which the linker completes the code: it puts the functions of the compiler beside the kernel."""
+_ENCODERS = "fp4patch_"
+"""In the name of every function of an encoder that is pasted into a header: that of its namespace."""
 _STANDARD = ("-std=c++17", "-O3")
 _NO_SUCH_ARCH = re.compile(r"nvcc fatal\s*: (?:Unsupported gpu architecture|Value '\S+' is not defined for option)")
 _NOT_ON_TARGET = re.compile(r"^ptxas .*not supported on \.target", re.MULTILINE)
@@ -123,6 +125,8 @@ class Compiler:
             nvlink = self._toolchain.nvcc.with_name("nvlink")
             status, messages = self._run([nvlink, arch, compiled_alone, "-o", product], scratch)
             log += messages
+            if ours := [name for name in defined_once(compiled_alone.read_bytes()) if _ENCODERS in name]:
+                status, log = 1, f"error: {ours[0]} is defined by each file that includes its header: it is not inline"
         log = log.replace(str(folder), str(side.root)).strip()
         lines = source_lines(preprocessed, assembly, folder, side.watched)
         if status == 0 and product.is_file():

@@ -28,17 +28,19 @@ static void convert(SOURCE const* values, uint8_t* codes, int& at) {
   if constexpr (N == 1 || (!kAnySize && N != 2 && N != 4 && N % 8 != 0)) {
     using Single = cutlass::NumericConverter<cutlass::float_e2m1_t, SOURCE, Round>;
     static_assert(is_for<Single, SOURCE, cutlass::float_e2m1_t, Round>);
+    Single const single{};
     for (int k = 0; k < N; ++k) {
-      codes[at + k] = (k % 2 ? Single{}(values[at + k]) : Single::convert(values[at + k])).raw() & 15;
+      codes[at + k] = (k % 2 ? single(values[at + k]) : Single::convert(values[at + k])).raw() & 15;
     }
   } else {
     using Arrays = cutlass::NumericArrayConverter<cutlass::float_e2m1_t, SOURCE, N, Round>;
     static_assert(is_for<Arrays, cutlass::Array<SOURCE, N>, cutlass::Array<cutlass::float_e2m1_t, N>, Round>);
+    Arrays const arrays{};
     cutlass::Array<SOURCE, N> source;
     for (int k = 0; k < N; ++k) {
       source[k] = values[at + k];
     }
-    auto const packed = Arrays::convert(source), other = Arrays{}(source);
+    auto const packed = Arrays::convert(source), other = arrays(source);
     uint8_t bytes[(N + 1) / 2], others[(N + 1) / 2];
     std::memcpy(bytes, &packed, sizeof(bytes));
     std::memcpy(others, &other, sizeof(others));
