@@ -184,16 +184,20 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
         oldest = min(Version(version_of(archive)) for archive in own)
         shape = shape_of(own[-1].filename, version_of(own[-1]))
         lacking: dict[str, bool] = {}
-        for file in index.listing(project):
-            if file.yanked or Version(file.version) < oldest or (Version(file.version).is_prerelease and not pre):
+        with index.project_files(project) as (files, _):
+            sources = [file for file in files if file.version and file.package_type in ("sdist", "wheel")]
+        for file in sources:
+            release = str(file.version)
+            if file.is_yanked or Version(release) < oldest or (Version(release).is_prerelease and not pre):
                 continue
-            fits = shape_of(file.filename, file.version) == shape
-            lacking[file.version] = lacking.get(file.version, True) and not fits
+            fits = shape_of(file.filename, release) == shape
+            lacking[release] = lacking.get(release, True) and not fits
             if fits and file.filename not in known:
-                archive = replace(own[-1], version=file.version, filename=file.filename, sha256=file.sha256)
+                digest = file.digests.get("sha256", "")
+                archive = replace(own[-1], version=release, filename=file.filename, sha256=digest)
                 if not belongs(target, project):
-                    archive = replace(archive, holds=f"what comes with {project} {file.version}")
-                found.append(Release(target, file.version, archive, pinned=False))
+                    archive = replace(archive, holds=f"what comes with {project} {release}")
+                found.append(Release(target, release, archive, pinned=False))
         if belongs(target, project):
             without |= {(target.name, v): shape.format(v) for v, lacks in lacking.items() if lacks}
     return found, without

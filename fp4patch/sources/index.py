@@ -8,6 +8,8 @@ import ast
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Self
 import requests
 from pypi_simple import (
     PYPI_SIMPLE_ENDPOINT,
+    DistributionPackage,
     NoSuchProjectError,
     PyPISimple,
     UnsupportedContentTypeError,
@@ -65,18 +68,6 @@ class IndexConfig:
     urls: tuple[str, ...]
     cert: str | None = None
     proxy: str | None = None
-
-
-@dataclass(frozen=True)
-class IndexFile:
-    """A source archive or a wheel, as the index lists it."""
-
-    filename: str
-    version: str
-    """Version of the project's release."""
-    sha256: str
-    """Empty where the index states none."""
-    yanked: bool
 
 
 def index_config() -> IndexConfig:
@@ -150,22 +141,20 @@ def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
     raise SourceError(f"cannot download {archive.filename}: {'; '.join(reasons)}", help=CHECK_NETWORK)
 
 
-def listing(project: str) -> tuple[IndexFile, ...]:
-    """Return the source archives and wheels of a project, in the order of the first configured index that has it."""
+@contextmanager
+def project_files(project: str) -> Iterator[tuple[list[DistributionPackage], requests.Session]]:
+    """Yield the files of a project, in the order of the first configured index that has it, and a session for them."""
     config = index_config()
     reasons = []
     for url in config.urls:
-        try:
-            with session_of(config) as session:
-                packages = PyPISimple(url, session=session).get_project_page(project, timeout=60).packages
-        except UNAVAILABLE as error:
-            reasons.append(cause_of(error))
-            continue
-        return tuple(
-            IndexFile(p.filename, p.version, p.digests.get("sha256", ""), p.is_yanked)
-            for p in packages
-            if p.version and p.package_type in ("sdist", "wheel")
-        )
+        with session_of(config) as session:
+            try:
+                files = PyPISimple(url, session=session).get_project_page(project, timeout=60).packages
+            except UNAVAILABLE as error:
+                reasons.append(cause_of(error))
+                continue
+            yield files, session
+            return
     raise SourceError(f"no package index lists {project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
 
 

@@ -17,11 +17,10 @@ import requests
 from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
-from pypi_simple import PyPISimple
 
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.core.wording import suggested
-from fp4patch.sources.index import CHECK_NETWORK, UNAVAILABLE, cause_of, index_config, session_of
+from fp4patch.sources.index import CHECK_NETWORK, cause_of, project_files
 
 if TYPE_CHECKING:
     from packaging.tags import Tag
@@ -83,29 +82,19 @@ def published(text: str, machine: str) -> Iterator[tuple[str, IO[bytes], int]]:
 
     ``machine`` is ``aarch64`` or ``x86_64``. SourceError: no index answers. UsageError: there is no such wheel.
     """
-    config = index_config()
     project = text.partition("-")[0] if text.endswith(".whl") else Requirement(text).name
-    reasons = []
-    for index in config.urls:
-        with session_of(config) as session:
-            try:
-                packages = PyPISimple(index, session=session).get_project_page(project, timeout=60).packages
-            except UNAVAILABLE as error:
-                reasons.append(cause_of(error))
-                continue
-            urls = {package.filename: package.url for package in packages if package.package_type == "wheel"}
-            name = text if text in urls else _chosen(list(urls), text, machine)
-            if not name:
-                released = {f"{project}=={name.split('-')[1]}" for name in urls}
-                help_text = suggested(text, released, "name a release with a wheel, or the wheel that you have")
-                raise UsageError(f"the index has no wheel of {text} for {machine}", help=help_text)
-            try:
-                with _opened(urls[name], session) as (file, size):
-                    yield name, file, size
-            except requests.RequestException as error:
-                raise SourceError(f"cannot read {name}: {cause_of(error)}", help=CHECK_NETWORK) from error
-            return
-    raise SourceError(f"no package index lists {project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
+    with project_files(project) as (files, session):
+        urls = {file.filename: file.url for file in files if file.package_type == "wheel"}
+        name = text if text in urls else _chosen(list(urls), text, machine)
+        if not name:
+            released = {f"{project}=={name.split('-')[1]}" for name in urls}
+            help_text = suggested(text, released, "name a release with a wheel, or the wheel that you have")
+            raise UsageError(f"the index has no wheel of {text} for {machine}", help=help_text)
+        try:
+            with _opened(urls[name], session) as (file, size):
+                yield name, file, size
+        except requests.RequestException as error:
+            raise SourceError(f"cannot read {name}: {cause_of(error)}", help=CHECK_NETWORK) from error
 
 
 @contextmanager
