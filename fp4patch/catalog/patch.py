@@ -68,6 +68,21 @@ class ExactTests(Manifest):
     gates: dict[Identifier, Specifier] = field(default_factory=dict)
     """C++ templates that compile to nothing but for SM120, with the releases in which none may be left in use."""
 
+    @property
+    def are_python(self) -> bool:
+        """True if all of these files are Python."""
+        return all(glob.endswith(".py") for glob in self.files)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversions(Manifest):
+    """Conversions to E2M1 that the patch is about; each other one of the tree is a remainder, named with its place."""
+
+    files: Globs
+    """Files with conversions that the patch knows."""
+    under: Annotated[tuple[Identifier, ...], some("a macro")]
+    """Macros one of which each such conversion is under: ``#if defined(MACRO)``."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Patch(Manifest):
@@ -89,6 +104,7 @@ class Patch(Manifest):
     edits: Annotated[tuple[Annotated[Edit, Field(discriminator="op")], ...], some("an edit")]
     macros: tuple[MacroPromise, ...] = ()
     exact_tests: ExactTests | None = None
+    conversions: Conversions | None = None
     probes: tuple[Probe, ...] = ()
     variants: tuple[str, ...] = ()
     """Variants that apply it, behind the patches that they name themselves: a new patch changes no other file."""

@@ -1,46 +1,62 @@
-"""Search for tests for exactly SM120 that no edit is for: in C++ by tokens, in Python by the syntax tree.
+"""Search for tests for exactly SM120 that no edit is for: in Python by the syntax tree, in C++ and CMake by tokens.
 
-Some select tuning that was measured on SM120, others shut SM121 out, and no program can tell them apart: they are
-named. A test that SM121 passes by the same condition is not one of them.
+A test is a literal or a name that means SM120 alone in a comparison, a container, a case or a condition. Some select
+tuning that was measured on SM120, others shut SM121 out, and no program can tell them apart: they are named. One that
+SM121 passes by the same condition is not among them.
 """
 
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
-from fp4patch.edits.cxx import Source, lex
+from fp4patch.edits.cmake import parse
+from fp4patch.edits.cxx import Kind, Source, Token, lex
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Look, Place
 
 BECAUSE = "a test for exactly SM120 that no edit of this patch is for"
-LANGUAGES = ("c++", "python")
+LANGUAGES = ("c++", "python", "cmake")
+_ARCHS = frozenset((70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121))
 _SM120, _SM121 = ("120", "1200"), ("121", "1210")
-_SUBJECT = re.compile(r"(?i)capab|arch|major|minor|\bsm|\bcc\b|version")
-"""What a Python comparison or a ``switch`` is about, where it is about a GPU."""
+_SUBJECT = re.compile(r"(?i)capab|(?<![a-z])caps?\b|arch|major|minor|\bsm|\bcc\b|version|device_prop|gpu")
+"""What a comparison of a bare number is about, where it is about a GPU."""
+_NAME = re.compile(r"(?i)_*(?:(?:is|has|k|cc|arch|gpu|target)_?)*sm_?(12[01])[af]?|__CUDA_ARCH_FEAT_SM(12[01])_ALL")
+"""Names of one of the two; a longer name is that of a kernel."""
+_TEXT = re.compile(r"(?i)(?:(?:sm|compute)_?)(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?(?:\+ptx)?")
 _MAJOR = re.compile(r"major[\w.() >-]*= = 12\b|\b12 = = [\w.() >-]*major")
-_MINOR = re.compile(r"minor[\w.() >-]*(?:= = 0\b|< 1\b)|\b0 = = [\w.() >-]*minor|! [\w.() >-]*minor")
-_CXX = re.compile(
-    rb"[=!<][=\s(]*\b12(?:00?|10?)\b|\b12(?:00?|10?)\b[\s)]*[=!>]|\bcase\s+1200?\b|major[^;{}]{0,200}\b12\b|\b12\b[^;{}]{0,200}major"
+_MINOR = re.compile(
+    r"minor[\w.() >-]*(?:= = 0\b|< 1\b)|\b0 = = [\w.() >-]*minor|! [\w.() >-]*minor|not [\w.() >-]*minor"
 )
-_TWELVE = re.compile(rb"12(?<!\w12)(?:00?|10?)?\b").search
+_HIT = re.compile(rb"12(?<!\w12)(?:00?\b|10?\b|\s*,\s*0\b|\.0[af]?\b|\b)").finditer
 """Every such test has one of these numbers. A pattern that begins with letters is searched ten times as fast."""
-_PYTHON = re.compile(rb"capab|arch|major").search
-_NUMBER = re.compile(rb"\b12(?:0|1|\s*,\s*0)\b|\b12\b[^\n]{0,80}minor|minor[^\n]{0,80}\b12\b").search
+_TESTED = re.compile(
+    rb"[=!<][=\s(]*\b12(?:00?|10?)\b|\b12(?:00?|10?)\b[\s)]*[=!>]|\bcase\s+1200?\b|\{[\s\d,]*\b120\b|[({]\s*12\s*,\s*0\b"
+    rb"|define\s+\w+\s+1200?\b|\"12\.0|major[^;{}]{0,150}\b12\b|\b12\b[^;{}]{0,40}major"
+).search
+_HIT_NAME = re.compile(rb"[sS][mM]_?120(?:_ALL|(?!\w{2}))").search
+_NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|\bcc\b|gpu").search
 
 
 def may_have(language: str, gates: Set[str]) -> Look:
     """Return the quick look for files of a language with such a test. ``gates``: templates that are one."""
     names = [gate.encode() for gate in gates]
-    if language == "python":
-        return lambda content: _TWELVE(content) and _PYTHON(content) and _NUMBER(content)
-    return lambda content: any(name in content for name in names) or (_TWELVE(content) and _CXX.search(content))
+
+    def look(content: bytes) -> bool:
+        if any(name in content for name in names) or (b"120" in content and _HIT_NAME(content)):
+            return True
+        if b"12" not in content:
+            return False
+        if language == "c++":
+            return any(_TESTED(content, max(0, hit.start() - 200), hit.end() + 40) for hit in _HIT(content))
+        return any(_NEAR(content, max(0, hit.start() - 80), hit.end() + 80) for hit in _HIT(content))
+
+    return look
 
 
 def places(language: str, gates: Set[str], text: str) -> list[Place]:
     """Return each such test, or the first line of a text that cannot be read. A gate has no reason to remain."""
     try:
-        python = language == "python"
-        found = _in_python(ast.parse(text.removeprefix("\ufeff"))) if python else _in_cxx(lex(text), gates)
+        found = _READERS[language](text.removeprefix("\ufeff"), gates)
         written = text.split("\n")
         return [
             Place(line, " ".join(written[line - 1].split())[:200], "" if gate else BECAUSE)
@@ -50,24 +66,54 @@ def places(language: str, gates: Set[str], text: str) -> list[Place]:
         return [Place(1, f"{type(error).__name__}: {error}", "it cannot be read, and may test for exactly SM120")]
 
 
-# --- C++ --------------------------------------------------------------------------------------------------------------
+def _meant(text: str) -> int | None:
+    """Return the number of the GPU that a string names, as ``sm_120a`` or ``12.0``; None if it names none."""
+    if found := _TEXT.fullmatch(text):
+        return int(found[1] or found[2] + found[3])
+    return None
 
 
-def _in_cxx(source: Source, gates: Set[str]) -> Iterator[tuple[int, bool]]:
-    wanted = {*_SM120, *_SM121, "12", *gates}
+# --- C++ and CMake ----------------------------------------------------------------------------------------------------
+
+
+def _in_cmake(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
+    script = parse(text)
+    for command in (script.commands[at] for at in script.live):
+        if command.name in ("if", "elseif", "while"):
+            words = [re.sub(r"[\\^$]", "", argument.text) for argument in command.arguments]
+            numbers = {120 if word in _SM120 else 121 if word in _SM121 else _meant(word) for word in words}
+            if 120 in numbers and 121 not in numbers and not any("GREATER" in word or "LESS" in word for word in words):
+                yield command.line, False
+
+
+def _in_cxx(text: str, gates: Set[str]) -> Iterator[tuple[int, bool]]:
+    source = lex(text)
+    words = source.words
+    constants = {words[at - 2] for at, word in enumerate(words) if word in _SM120 and words[at - 1] == "="}
+    constants |= {words[at - 1] for at, word in enumerate(words) if word in _SM120 and words[at - 2] == "define"}
+    constants = {name for name in constants if _SUBJECT.search(name) or "120" in name}
     for at, token in enumerate(source.tokens):
-        if token.text in wanted and source.is_live(token.start) and _is_exact(source, at, gates):
+        if not _is_wanted(token, constants | gates) or not source.is_live(token.start):
+            continue
+        if words[at + 1 : at + 2] == ("<",) if token.text in gates else _is_exact(source, at, constants):
             yield token.line, token.text in gates
 
 
-def _is_exact(source: Source, at: int, gates: Set[str]) -> bool:
-    words, word = source.words, source.words[at]
-    if word in gates:
-        return words[at + 1 : at + 2] == ("<",)
-    statement = _statement(source, at)
+def _is_wanted(token: Token, names: Set[str]) -> bool:
+    word = token.text
+    if token.kind is Kind.STRING:
+        return "12" in word and _meant(word.strip('"')) == 120
+    if token.kind is Kind.NAME:
+        return word in names or ("120" in word and _NAME.fullmatch(word) is not None)
+    return word in ("12", *_SM120, *_SM121)
+
+
+def _is_exact(source: Source, at: int, constants: Set[str]) -> bool:
+    words, word, statement = source.words, source.words[at], _statement(source, at)
     if word == "12":
-        text = " ".join(statement)
-        return bool(_MAJOR.search(text) and _MINOR.search(text))
+        text, near = " ".join(statement), " ".join(words[max(0, at - 12) : at])
+        pair = words[at + 1 : at + 4] in ((",", "0", "}"), (",", "0", ")")) and words[at - 1] in "({"
+        return (pair and bool(_SUBJECT.search(near))) or bool(_MAJOR.search(text) and _MINOR.search(text))
     first, end = at, at + 1
     while first and words[first - 1] == "(":
         first -= 1
@@ -76,10 +122,35 @@ def _is_exact(source: Source, at: int, gates: Set[str]) -> bool:
     left, right = "".join(words[max(0, first - 2) : first]), "".join(words[end : end + 2])
     if word in _SM121:
         return (left[-1:] == "<" and left != "<<") or (right[:1] == ">" and right not in (">=", ">>"))
-    if set(_SM121) & set(statement):
+    if any(other in _SM121 or re.search(r"(?i)sm_?121", other) for other in statement):
         return False
-    case = words[at - 1] == "case" and bool(_SUBJECT.search(_switched(words, at)))
-    return case or left in ("==", "!=", "<=") or right in ("==", "!=", ">=")
+    kind = source.tokens[at].kind
+    if "case" in words[max(0, at - 4) : at]:
+        return kind is not Kind.NUMBER or bool(_SUBJECT.search(_switched(words, at)))
+    is_compared = left in ("==", "!=", "<=") or (right in ("==", "!=", ">=") and left[-1:] not in tuple("%*/+-"))
+    if kind is Kind.NUMBER:
+        return (is_compared and _SUBJECT.search(" ".join(statement)) is not None) or _is_element(words, at)
+    is_element = left[-1:] in ("{", ",") and right[:1] in (",", "}")
+    in_condition = source.tokens[at].directive >= 0 and statement[1].startswith(("if", "elif"))
+    asked = {"strcmp"} if word in constants or kind is Kind.STRING else {"if", "while", "?", "assert"}
+    return is_compared or is_element or in_condition or not asked.isdisjoint(statement)
+
+
+def _is_element(words: Sequence[str], at: int) -> bool:
+    """Tell whether a number is in braces with other architectures, or a key beside other ones, and SM121 is not."""
+    others = {*words[max(0, at - 40) : at], *words[at : at + 40]} if words[at - 1] in "{," else set[str]()
+    first = last = at
+    while first and (words[first - 1].isdigit() or words[first - 1] == ","):
+        first -= 1
+    while last + 1 < len(words) and (words[last + 1].isdigit() or words[last + 1] == ","):
+        last += 1
+    if words[at - 1] == "{" and words[at + 1 : at + 2] == (",",) and last == at + 1:  # {90, f}, {120, g}
+        keys = [words[n + 1] for n in range(max(0, at - 40), at - 1) if words[n] == "{" and words[n + 2] == ","]
+        return bool(keys) and {*keys} <= {str(arch) for arch in _ARCHS} and not {*_SM121} & others
+    numbers = {int(word) for word in words[first : last + 1] if word.isdigit()}
+    numbers = {number // 10 if number >= 700 else number for number in numbers}
+    braces = first > 0 and words[first - 1] == "{" and words[last + 1 : last + 2] == ("}",)
+    return braces and len(numbers) > 1 and numbers <= _ARCHS - {121}
 
 
 def _statement(source: Source, at: int) -> Sequence[str]:
@@ -106,56 +177,138 @@ def _switched(words: Sequence[str], at: int) -> str:
 # --- Python -----------------------------------------------------------------------------------------------------------
 
 
-def _in_python(tree: ast.AST) -> Iterator[tuple[int, bool]]:
+def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
+    tree, lines = ast.parse(text), text.split("\n")
+    nodes = list(_walk(tree, _lines(text, r"12(?:0|\s*,\s*0|\b)|major")))
+    names = {
+        target.id: number
+        for node in nodes
+        if isinstance(node, ast.Assign) and (number := _Python({}).number(node.value))
+        for target in node.targets
+        if isinstance(target, ast.Name) and (_SUBJECT.search(target.id) or str(number) in target.id)
+    }
+    if names:
+        nodes = list(_walk(tree, _lines(text, rf"12(?:0|\s*,\s*0|\b)|major|\b(?:{'|'.join(names)})\b")))
+    reader = _Python(names)
     with_sm121: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and _has(node, 121):
+    for node in nodes:
+        either = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)
+        if (either or isinstance(node, ast.MatchOr)) and reader.has(node, 121):
             with_sm121 |= {id(part) for part in ast.walk(node)}
-        if id(node) not in with_sm121 and _is_test(node):
-            yield node.lineno, False  # type: ignore[attr-defined]  # each of these has one
+        if id(node) not in with_sm121 and (line := reader.test(node)) and "family" not in lines[line - 1]:
+            yield line, False
 
 
-def _is_test(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call):
-        name = ast.unparse(node.func).rpartition(".")[2]
-        return name == "is_device_capability" and bool(node.args) and _is(node.args[0], 120)
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        text = " ".join(re.findall(r"\w+|[^\w\s]", ast.unparse(node)))
-        return bool(_MAJOR.search(text) and _MINOR.search(text))
-    if isinstance(node, ast.Compare) and _SUBJECT.search(ast.unparse(node)):
-        operands = [node.left, *node.comparators]
-        return any(
-            _COMPARED[type(op)](*operands[at : at + 2]) for at, op in enumerate(node.ops) if type(op) in _COMPARED
+def _lines(text: str, pattern: str) -> list[int]:
+    return sorted({text.count("\n", 0, found.start()) + 1 for found in re.finditer(pattern, text)})
+
+
+def _walk(tree: ast.AST, hits: Sequence[int]) -> Iterator[ast.AST]:
+    """Yield the nodes in whose lines something is that such a test has, from the outside in."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+        if first is None or last is None or any(first <= hit <= last for hit in hits):
+            yield node
+            for value in vars(node).values():
+                todo += [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, ast.AST)]
+
+
+class _Python:
+    """The tests in a module. ``names``: its constants that are the number of a GPU."""
+
+    def __init__(self, names: Mapping[str, int]) -> None:
+        self.names = names
+
+    def number(self, node: ast.AST) -> int | None:
+        """Return the number of the GPU that an expression or a pattern means: 120 for ``(12, 0)``, ``"sm_120"``."""
+        if isinstance(node, ast.MatchValue):
+            return self.number(node.value)
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                return _meant(node.value)
+            number = node.value if isinstance(node.value, int) else 0
+            return number // 10 if number >= 700 and number % 10 == 0 else number or None
+        parts: Sequence[ast.AST] = ()
+        if isinstance(node, ast.Tuple):
+            parts = node.elts
+        elif isinstance(node, ast.MatchSequence):
+            parts = node.patterns
+        elif isinstance(node, ast.Call) and "capability" in ast.unparse(node.func).lower():
+            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            found = _NAME.fullmatch(name)
+            return self.names.get(name) or (int(found[1] or found[2]) if found else None)
+        values = [part.value if isinstance(part, ast.MatchValue) else part for part in parts]
+        pair = [value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, int)]
+        return pair[0] * 10 + pair[1] if len(pair) == len(values) == 2 and 5 < pair[0] < 20 > pair[1] * 2 else None
+
+    def has(self, node: ast.AST, number: int) -> bool:
+        """Tell whether a part of it means that GPU."""
+        return any(self.number(part) == number for part in ast.walk(node))
+
+    def test(self, node: ast.AST) -> int:
+        """Return the line of a test for exactly SM120; 0 if it is none."""
+        if isinstance(node, ast.Match):
+            about = _SUBJECT.search(ast.unparse(node.subject))
+            patterns = [case.pattern for case in node.cases if not self.has(case.pattern, 121)]
+            exact = [
+                p
+                for p in patterns
+                for part in ast.walk(p)
+                if self.number(part) == 120 and (about or not _is_bare(part))
+            ]
+            return exact[0].lineno if exact else 0
+        return getattr(node, "lineno", 0) if self._is_test(node) else 0
+
+    def _is_test(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func).rpartition(".")[2]
+            asks = name == "is_device_capability" and bool(node.args) and self.number(node.args[0]) == 120
+            return asks or re.fullmatch(r"(?i)_*is_(?:exactly_)?sm_?120[af]?", name) is not None
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            text = " ".join(re.findall(r"\w+|[^\w\s]", ast.unparse(node)))
+            return bool(_MAJOR.search(text) and _MINOR.search(text))
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            pairs = zip(node.ops, sides, sides[1:], strict=False)
+            exact = any(test(self, a, b) for op, a, b in pairs if (test := _COMPARED.get(type(op))))
+            return exact and self._is_about_gpus(node, *sides)
+        if isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict):
+            elements = [key for key in node.keys if key] if isinstance(node, ast.Dict) else node.elts
+            numbers = [self.number(element) for element in elements]
+            several = len(numbers) > 1 or not all(map(_is_bare, elements))
+            return several and 120 in numbers and 121 not in numbers and {*numbers} <= _ARCHS
+        return False
+
+    def _is_about_gpus(self, node: ast.AST, *operands: ast.AST) -> bool:
+        return bool(_SUBJECT.search(ast.unparse(node))) or any(
+            self.number(operand) == 120 and not _is_bare(operand) and not isinstance(operand, ast.Tuple)
+            for operand in operands
         )
-    return False
 
 
-def _is(node: ast.AST, number: int) -> bool:
-    """Tell whether an expression is a capability: 120, 1200 or (12, 0)."""
-    if isinstance(node, ast.Constant):
-        return node.value in (number, number * 10)
-    return isinstance(node, ast.Tuple) and ast.unparse(node) == f"({number // 10}, {number % 10})"
+def _is_bare(node: ast.AST) -> bool:
+    """Tell whether it is a number, which may be one of something else."""
+    node = node.value if isinstance(node, ast.MatchValue) else node
+    return isinstance(node, ast.Constant) and not (isinstance(node.value, str) and node.value[:1].isalpha())
 
 
-def _has(node: ast.AST, number: int) -> bool:
-    return any(_is(part, number) for part in ast.walk(node))
-
-
-def _equal(left: ast.expr, right: ast.expr) -> bool:
-    return _is(left, 120) or _is(right, 120)
-
-
-def _among(_left: ast.expr, right: ast.expr) -> bool:
-    return _has(right, 120) and not _has(right, 121)
-
-
-_COMPARED: Mapping[type[ast.cmpop], Callable[[ast.expr, ast.expr], bool]] = {
-    ast.Eq: _equal,
-    ast.NotEq: _equal,
-    ast.In: _among,
-    ast.NotIn: _among,
-    ast.Lt: lambda _, right: _is(right, 121),
-    ast.LtE: lambda _, right: _is(right, 120),
-    ast.Gt: lambda left, _: _is(left, 121),
-    ast.GtE: lambda left, _: _is(left, 120),
+_COMPARED: Mapping[type[ast.cmpop], Callable[[_Python, ast.expr, ast.expr], bool]] = {
+    ast.Eq: lambda of, left, right: 120 in (of.number(left), of.number(right)),
+    ast.NotEq: lambda of, left, right: 120 in (of.number(left), of.number(right)),
+    ast.Is: lambda of, left, right: 120 in (of.number(left), of.number(right)),
+    ast.In: lambda of, _, right: of.has(right, 120) and not of.has(right, 121),
+    ast.NotIn: lambda of, _, right: of.has(right, 120) and not of.has(right, 121),
+    ast.Lt: lambda of, _, right: of.number(right) == 121,
+    ast.LtE: lambda of, _, right: of.number(right) == 120,
+    ast.Gt: lambda of, left, _: of.number(left) == 121,
+    ast.GtE: lambda of, left, _: of.number(left) == 120,
+}
+_READERS: Mapping[str, Callable[[str, Set[str]], Iterator[tuple[int, bool]]]] = {
+    "c++": _in_cxx,
+    "python": _in_python,
+    "cmake": _in_cmake,
 }

@@ -21,6 +21,7 @@ from fp4patch.core.state import State
 from fp4patch.core.table import FolderBeside
 from fp4patch.edits.arch_floors import Floor, floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan, split
+from fp4patch.edits.conversions import calls, may_call
 from fp4patch.edits.cxx import Cut, Source, lex, words
 from fp4patch.edits.cxx_edit import edited, retirement
 from fp4patch.edits.language import language as language_of
@@ -124,6 +125,8 @@ class WrapAsm(Operation):
         """Yield the search for conversions in C++ and Python."""
         if language in (self.language, "python"):
             yield Search(_may_encode, self._left)
+        if language == self.language:
+            yield Search(may_call, lambda _tree, _file, text: calls(text))
 
     def _left(self, tree: PatchedTree, file: str, text: str, /) -> Iterator[Place]:
         if tree.folded(file) and not any(sign in text for sign in self.unless):

@@ -9,7 +9,7 @@ from fp4patch.catalog.manifest import DATA, data_root, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.source_files import CandidateFiles, SourceFiles, glob
 from fp4patch.core.store import files_hash, key, source_hash
-from fp4patch.edits import exact_tests
+from fp4patch.edits import conversions, exact_tests
 from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.operation import Look, containing
 from fp4patch.tree.files import LARGEST, sha256
@@ -91,9 +91,8 @@ def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Look, ...]:
     looks = [look for patch in patches for edit in patch.edits for look in edit.looks(spoken)]
     if spoken == "c++":
         looks += [containing(promise.name) for patch in patches for promise in patch.macros]
-    looks += [
-        exact_tests.may_have(spoken, tests.gates.keys())
-        for patch in patches
-        if (tests := patch.exact_tests) and spoken in exact_tests.LANGUAGES
-    ]
+        looks += [conversions.may_convert for patch in patches if patch.conversions]
+    for tests in (patch.exact_tests for patch in patches):
+        if tests and spoken in exact_tests.LANGUAGES and (spoken == "python" or not tests.are_python):
+            looks.append(exact_tests.may_have(spoken, tests.gates.keys()))
     return tuple(looks)

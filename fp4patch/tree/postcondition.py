@@ -12,13 +12,13 @@ from functools import partial
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from fp4patch.catalog.patch import MacroPromise, Patch
+from fp4patch.catalog.patch import Conversions, MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.source_files import glob
 from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
 from fp4patch.core.state import State
-from fp4patch.edits import exact_tests
+from fp4patch.edits import conversions, exact_tests
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.lex_error import LexError
@@ -96,15 +96,21 @@ def _searches(wanted: Plan) -> dict[str, list[_Search]]:
         if tests := patch.exact_tests:
             gates = {name for name, versions in tests.gates.items() if covers(versions, wanted.tree.version)}
             for spoken in exact_tests.LANGUAGES:
-                found = partial(_exact_tests, glob(tests.files).fullmatch, spoken, gates)
-                searches[spoken].append((patch, exact_tests.may_have(spoken, gates), found))
+                tested = partial(_exact_tests, glob(tests.files).fullmatch, spoken, gates)
+                searches[spoken].append((patch, exact_tests.may_have(spoken, gates), tested))
+        if known := patch.conversions:
+            searches["c++"].append((patch, conversions.may_convert, partial(_conversions, known)))
     return searches
 
 
 def _exact_tests(
     searched: Callable[[str], object], spoken: str, gates: Set[str], file: str, text: str
 ) -> Iterable[Place]:
-    return exact_tests.places(spoken, gates, text) if searched(file) else ()
+    return exact_tests.places(spoken, gates, text) if searched(file) and not not_built(file) else ()
+
+
+def _conversions(known: Conversions, file: str, text: str) -> Iterable[Place]:
+    return conversions.outside(text, {*known.under} if glob(known.files).fullmatch(file) else set())
 
 
 def _problem(patch: Patch, file: str, place: Place) -> Problem:

@@ -20,7 +20,7 @@ CAPABILITY = "(major * 10 + minor)"
 )
 def test_cxx_that_takes_sm120_alone_is_named(test: str) -> None:
     text = HOST.format(test)
-    assert may_have("c++", set())(text.encode())
+    assert may_have("c++" if "void" in text else "python", set())(text.encode())
     assert [(place.line, place.because) for place in places("c++", set(), text)] == [(2, BECAUSE)]
 
 
@@ -35,6 +35,75 @@ def test_cxx_that_takes_sm120_alone_is_named(test: str) -> None:
 )
 def test_cxx_that_sm121_passes_too_is_not(text: str) -> None:
     assert places("c++", set(), text) == []
+
+
+IN_CXX = [
+    *(HOST.format(test) for test in ("!minor && major == 12", "arch == kSm120", "sm == Arch::SM120", "is_sm120(dev)")),
+    *(HOST.format(test) for test in ("cap == DeviceCapability{{12, 0}}", "cap == std::make_pair(12, 0)")),
+    *(
+        HOST.format(test)
+        for test in ('name == "sm_120"', '!strcmp(arch, "sm_120a")', "set<int>{{90, 120}}.count(arch)")
+    ),
+    *("#if defined(__CUDA_ARCH_FEAT_SM120_ALL)\n#endif\n", "#ifdef __CUDA_ARCH_FEAT_SM120_ALL\n#endif\n"),
+    "#if A\n#elif B && defined(__CUDA_ARCH_FEAT_SM120_ALL)\n#endif\n",
+    "constexpr int kTarget120 = 120;\nbool b = arch == kTarget120;\n",
+    "#define ONLY_ARCH 1200\n#if __CUDA_ARCH__ == ONLY_ARCH\n#endif\n",
+    "enum { kArch120 = 120 };\nbool b = arch == kArch120;\n",
+    *("int archs[] = {80, 90, 120};\n", "std::map<int, F> by_arch = {{90, f}, {120, g}};\n"),
+    *("switch (sm) { case 120: f(); }\n", "switch (arch) { case Arch::SM120: f(); }\n"),
+    "static const std::pair<int, int> sm120_cap{12, 0};\n",
+]
+IN_PYTHON = [
+    *("cap in {(12, 0)}", "cap in frozenset((90, 120))", "DeviceCapability(major=12, minor=0) == current"),
+    *("{90: a, 120: b}[arch]", "{(9, 0): a, (12, 0): b}.get(cap)", '{"sm90": a, "sm120": b}[name]', 'name == "sm_120"'),
+    *('arch in ("9.0", "12.0")', 'name in ["sm_90a", "sm_120a"]', "major == 12 and not minor", "arch is Arch.SM120"),
+    *("is_sm120(device)", "f() if is_sm120a() else g()", "cap[0] * 10 + cap[1] == 120", 'f"{major}.{minor}" == "12.0"'),
+    *("y\nSM120 = 120\nif arch == SM120:\n    f()", "y\nONLY_CAP = (12, 0)\nb = cap == ONLY_CAP"),
+    *("y\nmatch arch:\n    case 120:\n        f()", "y\nmatch cap:\n    case (12, 0):\n        f()"),
+    *("y\nmatch name:\n    case 'sm_120':\n        f()", "y\nassert arch == 120", "y\nARCHS = [80, 90, 120]"),
+]
+IN_CMAKE = [
+    *(
+        'if(ARCH STREQUAL "120")',
+        'if("12.0" IN_LIST CUDA_ARCHS)',
+        "if(CUDA_ARCH EQUAL 120)",
+        'if(ARCHS MATCHES "^12\\\\.0")',
+    ),
+    'if(X)\nelseif(A STREQUAL "sm_120a")',
+]
+FORMS = [
+    *(("c++", text) for text in IN_CXX),
+    *(("python", f"x = {test}\n") for test in IN_PYTHON),
+    *(("cmake", f"{test}\nendif()\n") for test in IN_CMAKE),
+]
+
+
+@pytest.mark.parametrize(("language", "text"), FORMS)
+def test_every_form_is_named_once(language: str, text: str) -> None:
+    assert may_have(language, set())(text.encode())
+    assert [place.because for place in places(language, set(), text)] == [BECAUSE]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        *(("c++", HOST.format(test)) for test in ("tile % 120 == 0", "head_size == 120", "is_sm120_or_sm121(arch)")),
+        *(
+            ("c++", f"#if {test}\n#endif\n")
+            for test in ("defined(ENABLE_SM120)", "defined(F_SM120) || defined(F_SM121)")
+        ),
+        *(("c++", "int sizes[] = {64, 80, 120};\n"), ("c++", "int archs[] = {90, 120, 121};\n")),
+        *(("python", "x = head in (64, 96, 120)\n"), ("python", "x = {90: a, 120: b, 121: c}[arch]\n")),
+        *(("python", "x = shape == (12, 0)\n"), ("python", "x = name in ('sm_120', 'sm_121')\n")),
+        *(
+            ("python", "x = any(is_family(f) for f in (90, 120))\n"),
+            ("python", "match arch:\n    case 120 | 121: f()\n"),
+        ),
+        *(("cmake", "if(V VERSION_GREATER_EQUAL 12.0)\nendif()\n"), ("cmake", "set(A 12.0)\n")),
+    ],
+)
+def test_what_is_about_something_else_is_not(language: str, text: str) -> None:
+    assert places(language, set(), text) == []
 
 
 def test_directives_and_cases_are_named() -> None:
@@ -59,7 +128,7 @@ def test_a_gate_in_use_has_no_reason_to_remain() -> None:
 )
 def test_python_that_takes_sm120_alone_is_named(test: str) -> None:
     text = f"def f():\n    return {test}\n"
-    assert may_have("python", set())(text.encode())
+    assert may_have("c++" if "void" in text else "python", set())(text.encode())
     assert [(place.line, place.because) for place in places("python", set(), text)] == [(2, BECAUSE)]
 
 

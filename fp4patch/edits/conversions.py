@@ -1,0 +1,79 @@
+"""Search for conversions to E2M1 that no edit is for: by the instruction in a string, or by NVIDIA's own functions."""
+
+import re
+from collections.abc import Iterator, Sequence, Set
+
+from fp4patch.edits.cxx import Kind, Source, Token, lex
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.operation import Place
+from fp4patch.edits.placement import enclosing
+
+BY_FUNCTION = "NVIDIA's function, which uses the instruction where a target has it: no edit is for it"
+BY_INSTRUCTION = "a conversion to E2M1 that no edit of this patch is for"
+_FUNCTION = re.compile(r"__nv_cvt_(?:float|double|halfraw|bfloat16raw)2?_to_fp4(?:x2)?")
+_TYPE = re.compile(r"__nv_fp4(?:x[24])?_e2m1")
+_INSTRUCTION = re.compile(r"e2m1x[0-9]\.")
+"""A conversion to E2M1 in PTX: in one from E2M1 the format comes last."""
+may_call = re.compile(rb"__nv_(?:fp4(?:x[24])?_e2m1|cvt_\w+_to_fp4)").search
+"""Quick look that passes every file with one of NVIDIA's functions."""
+_may_be_instruction = re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search
+
+
+def may_convert(content: bytes) -> bool:
+    """Pass every file with a conversion, by a quick look."""
+    return bool((b"e2m1x" in content and _may_be_instruction(content)) or (b"_fp4" in content and may_call(content)))
+
+
+def calls(text: str) -> Iterator[Place]:
+    """Yield each live call of NVIDIA's functions, also as the construction of a value."""
+    try:
+        source = lex(text)
+        for at, token in enumerate(source.tokens):
+            if _is_call(source, at) and source.is_live(token.start):
+                yield Place(token.line, token.text, BY_FUNCTION)
+    except LexError as error:
+        yield Place(error.line, error.message, BY_FUNCTION)
+
+
+def outside(text: str, macros: Set[str]) -> Iterator[Place]:
+    """Yield each live conversion that is not under ``#if defined(MACRO)`` or ``#ifdef MACRO`` of one of the macros."""
+    try:
+        source = lex(text)
+        tokens = [
+            (at, token) for at, token in enumerate(source.tokens) if "e2m1x" in token.text or "_fp4" in token.text
+        ]
+        for at, token in tokens:
+            is_call = _is_call(source, at)
+            is_instruction = token.kind is Kind.STRING and _INSTRUCTION.search(token.text)
+            if (is_call or is_instruction) and source.is_live(token.start) and not _is_under(source, token, macros):
+                found = token.text if is_call else " ".join(token.text.split())[:80]
+                yield Place(token.line, found, BY_FUNCTION if is_call else BY_INSTRUCTION)
+    except LexError as error:
+        yield Place(error.line, error.message, BY_INSTRUCTION)
+
+
+def _is_call(source: Source, at: int) -> bool:
+    """Tell whether a call begins here: ``f(…)``, ``T{…}``, ``T x(…)``, ``T x = …`` or ``static_cast<T>(…)``."""
+    words, word = source.words, source.words[at]
+    if not word.startswith("__nv_"):
+        return False
+    behind: Sequence[str] = words[at + 1 : at + 3]
+    if _TYPE.fullmatch(word):
+        is_cast = words[max(0, at - 2) : at] == ("static_cast", "<")
+        declares = len(behind) == 2 and behind[0].isidentifier() and behind[1] in ("(", "{", "=")
+        return is_cast or declares or behind[:1] in (("(",), ("{",))
+    return _FUNCTION.fullmatch(word) is not None and behind[:1] == ("(",)
+
+
+def _is_under(source: Source, token: Token, macros: Set[str]) -> bool:
+    for conditional, branch in enclosing(source, token.start):
+        opening = conditional.branches[branch].opening
+        written = " ".join(word.text for word in opening.tokens)
+        condition = " ".join(written.replace("(", " ").replace(")", " ").split())
+        if opening.name == "ifdef":
+            condition = f"defined {condition}"
+        if opening.name != "ifndef" and "|" not in condition and not re.search(r"\?|! \(", written):
+            parts = (part.split() for part in condition.split("& &"))
+            if any(part[:1] == ["defined"] and part[1:] == [m] for part in parts for m in macros):
+                return True
+    return False

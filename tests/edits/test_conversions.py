@@ -1,0 +1,82 @@
+"""Conversions to E2M1 that no edit is for: by the instruction in a string, or by NVIDIA's own functions."""
+
+from __future__ import annotations
+
+import pytest
+
+from fp4patch.edits.conversions import calls, may_call, may_convert, outside
+
+PTX = 'asm("{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, %1, %2; }" : "=r"(x) : "f"(a), "f"(b));'
+CALL = "x = __nv_cvt_float2_to_fp4x2(v, __NV_E2M1, cudaRoundNearest);"
+CONVERTS = [
+    *(
+        PTX,
+        'const char* ptx = "cvt.rn.satfinite.e2m1x2.f32 t, a, b;";',
+        '#define BODY "cvt.rs.satfinite.e2m1x4.f32 t;"',
+    ),
+    *(CALL, "x = __nv_cvt_halfraw_to_fp4(h, __NV_E2M1, r);", "x = ::__nv_cvt_bfloat16raw2_to_fp4x2 (h, k, r);"),
+    *("__nv_fp4x2_e2m1 y(v);", "auto y = __nv_fp4x2_e2m1{v};", "x = __nv_fp4x4_e2m1(v).__x;", "__nv_fp4_e2m1 y = f;"),
+    *("y = static_cast<__nv_fp4x2_e2m1>(v);", "#define TO_FP4(v) __nv_cvt_double2_to_fp4x2(v, k, r)"),
+]
+OTHERS = [
+    *("auto p = reinterpret_cast<__nv_fp4x2_e2m1*>(q);", "__nv_fp4x2_e2m1 y;", "void f(__nv_fp4x2_e2m1 const& y);"),
+    *("x = __nv_cvt_fp4x2_to_halfraw2(y, __NV_E2M1);", 'asm("cvt.rn.f16x2.e2m1x2 %0, t;" : "=r"(x) : "h"(y));'),
+    *(f"// {CALL}", f"/* {PTX} */", f"#if 0\n{CALL}\n#endif", "int e2m1x2;"),
+]
+CONDITIONS = [
+    "#if defined(ON)",
+    "#ifdef ON",
+    "#if defined ON",
+    "#if A\n#elif defined(ON)",
+    "#if (defined(ON))",
+    "#if defined(ON) && !A",
+]
+OWN_CONDITIONS = [
+    "#if 1",
+    "#ifndef ON",
+    "#if !defined(ON)",
+    "#if !(A && defined(ON))",
+    "#if defined(ON) || B",
+    "#if defined(NEW)",
+    "#ifdef ON\n#else",
+]
+
+
+def ended(condition: str, code: str) -> str:
+    return f"{condition}\n{code}\n#endif\n"
+
+
+@pytest.mark.parametrize("code", CONVERTS)
+def test_a_conversion_is_named_with_its_line(code: str) -> None:
+    assert may_convert(code.encode())
+    assert [place.line for place in outside(f"\n{code}\n", set())] == [2]
+    assert [place.line for place in outside(f"\n{code}\n", {"ON"})] == [2]
+
+
+@pytest.mark.parametrize("code", [code for code in CONVERTS if "__nv_" in code])
+def test_a_function_is_named_beside_assembly_that_is_wrapped(code: str) -> None:
+    assert may_call(code.encode())
+    (place,) = calls(f"{code}\n{PTX}\n")
+    assert (place.line, "NVIDIA's function" in place.because) == (1, True)
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_what_converts_nothing_to_e2m1_is_not(code: str) -> None:
+    assert not [*outside(f"{code}\n", set()), *calls(f"{code}\n")]
+
+
+@pytest.mark.parametrize("code", [PTX, CALL])
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_one_under_a_known_macro_is_not(condition: str, code: str) -> None:
+    assert not list(outside(ended(condition, code), {"ON"}))
+    assert len(list(outside(ended(condition, code), {"OTHER"}))) == 1
+
+
+@pytest.mark.parametrize("code", [PTX, CALL])
+@pytest.mark.parametrize("condition", OWN_CONDITIONS)
+def test_one_under_a_condition_of_its_own_is(condition: str, code: str) -> None:
+    assert len(list(outside(ended(condition, code), {"ON"}))) == 1
+
+
+def test_a_text_that_cannot_be_read_is_named() -> None:
+    assert [place.line for place in (*outside(f"\n/* {CALL}", set()), *calls(f"\n/* {CALL}"))] == [2, 2]
