@@ -251,6 +251,9 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
         if failing and failing[0].kind.supported(replace(gpu, suffix="a")):
             return does_not_compile(gpu, failing, arch, place, question)
     answer = of_fates(gpu, _fates(project, sources, chosen, release), chosen, place, question)
+    if setting.conditional and answer.level is Level.GREEN:
+        evidence = (*answer.evidence, "some of the targets are added under conditions that are not known")
+        answer = replace(answer, level=Level.YELLOW, evidence=evidence, reservations=answer.reservations + 1)
     return of_driver(answer) if by_driver else answer
 
 

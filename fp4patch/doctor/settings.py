@@ -80,11 +80,11 @@ _HAS_SOURCES = re.compile(
 )
 _CHANGES = re.compile(r"\blist\s*\(\s*(?:REMOVE\w*|FILTER|TRANSFORM|POP\w*)\s+(\w+)", re.IGNORECASE)
 _SAYS = {
-    "cmake": re.compile(r"^\s*message\s*\(", re.IGNORECASE),
+    "cmake": re.compile(r"^\s*(?:message|foreach|while|string|math)\s*\(", re.IGNORECASE),
     "make": re.compile(r"\$\((?:error|warning|info)\b|^\s*@?echo\b[^>]*$"),
     "shell": re.compile(r"^\s*(?:echo|printf)\b[^>]*$"),
 }
-"""Lines that print something, and set nothing."""
+"""Lines that print or compare something, and set nothing."""
 _SAYING = frozenset(("print", "warn", "warning", "info", "debug", "error", "exit"))
 
 Branch = tuple[tuple[int, int], ...]
@@ -115,6 +115,8 @@ class Setting(Document):
     group: str = field(default="", metadata=HIDDEN)
     """Variable, target or command that they belong to."""
     branch: Branch = field(default=(), metadata=HIDDEN)
+    conditional: bool = field(default=False, metadata=HIDDEN)
+    """True if some of them are in a variable under a condition that is not known."""
 
     def on(self, gpu: Arch) -> Setting:
         """Return the setting as it is on the machine of a GPU."""
@@ -180,6 +182,8 @@ class _Reader:
         self._image, self._stages, self._layer = "", dict[str, str](), 0
         self._targets: dict[str, tuple[str, ...]] = {}
         self._used: set[str] = set()
+        self._conditional: set[str] = set()
+        """Variables to which architectures are added under a condition that is not known."""
         for number, line, branch in _lines(text, kind, cuda):
             self._line(f"{path}:{number}", line, branch)
         # What a variable holds counts where it is used.
@@ -205,7 +209,8 @@ class _Reader:
             if found := _CHANGES.search(text):
                 self._forget(found[1], text)
             for setting in _of_line(place, text, self._python, self._cuda):
-                self._add(replace(setting, branch=branch, cuda=self._image), text)
+                conditional = bool(used & self._conditional)
+                self._add(replace(setting, branch=branch, cuda=self._image, conditional=conditional), text)
         self._assign(line, branch)
 
     def _stage(self, line: str) -> None:
@@ -234,7 +239,7 @@ class _Reader:
         own = self._targets.get(target[1], ()) if target else ()
         if not target and re.search(r"\bnvcc\b|\$[({]?\w*(?:NVCC|CUDACXX)|^\t", line):
             own = tuple(_SOURCE.findall(line))
-        assigned = _ASSIGNED[self._kind].match(line) if self._kind in ("make", "cmake") else None
+        assigned = _ASSIGNED[self._kind].match(line.lstrip(" ")) if self._kind in ("make", "cmake") else None
         group = target[1] if target else assigned["name"] if assigned else one.place if line.startswith("\t") else ""
         if self._kind == "shell" or (self._kind == "docker" and name == "-gencode"):
             group = one.place
@@ -274,6 +279,8 @@ class _Reader:
             name, value, how = found["name"], found["value"].strip().strip("\"'"), found["how"] or ""
             before = self._variables.get(name, ())
             if how in ("+=", "APPEND", "append"):
+                if branch and re.search(r"\d{2,3}[af]?\b", value):
+                    self._conditional.add(name)
                 value = " ".join([*before, value])
             if (how == "?=" and before) or name in re.findall(r"\w+", value):
                 continue
@@ -432,11 +439,12 @@ def _holds(condition: str, cuda: Version) -> bool | None:
             "<=": cuda <= other, "<": cuda < other, "==": cuda == other,
         }[how]  # fmt: skip
         states.append(state != bool(found["not"]))
-    if re.search(r"\bor\b", condition, re.IGNORECASE):
-        return None
+    either, both = (re.search(rf"\b{word}\b", condition, re.IGNORECASE) for word in ("or", "and"))
+    if either:
+        return True if True in states and not both else None
     if False in states:
         return False
-    return True if states and not re.search(r"\band\b", condition, re.IGNORECASE) else None
+    return True if states and not both else None
 
 
 def _of_line(place: str, line: str, python: str, cuda: Version) -> Iterator[Setting]:

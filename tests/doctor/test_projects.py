@@ -101,6 +101,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         ("Makefile", f"A ?= 120a\nifeq ($(B),1)\nA := 121a\nendif\nF = {GENCODE.format('$(A)')}\n", "not-judged"),
         ("Makefile", f"ifeq ($(B),1)\nF = {FAMILY}\nelse\nF = {HOPPER}\nendif\n", "reservation"),
         ("setup.py", f"if CUDA >= (12, 9):\n    f = '{FAMILY}'\nelse:\n    f = '{HOPPER}'\n", "yes"),
+        (CMAKE, f"set(A 90)\nif(MINE)\nlist(APPEND A 120f)\nendif()\n{SET.format('${A}')}", "reservation"),
         # Loops over a list, and the sources that a target or a command names.
         ("Makefile", f"S := 120a 121a\nF := $(foreach s,$(S),{GENCODE.format('$(s)')})\n", "yes"),
         ("build.sh", f"for a in 90 100a; do\n  nvcc {GENCODE.format('${a}')} -c kernel.cu\ndone\n", "no"),
