@@ -22,9 +22,8 @@ _OPAQUE = ".wh..wh..opq"
 
 @dataclass(frozen=True)
 class Image:
-    """One image of an archive: what to call it, its platform, and its layers."""
+    """One image of an archive: its platform, and its layers."""
 
-    name: str
     platform: str
     """``linux/arm64``; empty where it is not stated."""
     layers: tuple[str, ...]
@@ -46,9 +45,7 @@ def images(documents: dict[str, bytes]) -> tuple[list[Image], list[str]] | None:
             return _indexed(documents)
         if "manifest.json" in documents:  # docker save
             saved = json.loads(documents["manifest.json"])
-            return [
-                Image(", ".join(one.get("RepoTags") or ()), "", tuple(map(str, one["Layers"]))) for one in saved
-            ], []
+            return [Image("", tuple(map(str, saved_image["Layers"]))) for saved_image in saved], []
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise BinaryError(f"the image's manifest is damaged: {error!r}", help="save the image again") from error
     return None
@@ -57,32 +54,30 @@ def images(documents: dict[str, bytes]) -> tuple[list[Image], list[str]] | None:
 _EMPTY = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
 """Digest of a layer without files, 1,024 zeros, which docker makes of a step that changes nothing."""
 
-_TAG, _KIND = "org.opencontainers.image.ref.name", "vnd.docker.reference.type"
+_KIND = "vnd.docker.reference.type"
 
 
 def _indexed(documents: dict[str, bytes]) -> tuple[list[Image], list[str]]:
     """Follow an index to its manifests, perhaps by way of another. Attestations hold no code."""
     found, missing, seen = [], [], set()
-    pending = [("", descriptor) for descriptor in json.loads(documents["index.json"])["manifests"]]
+    pending = list(json.loads(documents["index.json"])["manifests"])
     while pending:
-        inherited, descriptor = pending.pop(0)
-        notes, on = descriptor.get("annotations") or {}, descriptor.get("platform") or {}
-        tag = notes.get(_TAG) or inherited
-        platform = platform_of(on)
+        descriptor = pending.pop(0)
+        platform = platform_of(descriptor.get("platform") or {})
         blob = _blob(descriptor)
         if is_attestation(descriptor) or (blob, platform) in seen:
             continue
         seen.add((blob, platform))
         if blob not in documents:
-            missing.append(" ".join(filter(None, (tag, platform))) or descriptor["digest"])
+            missing.append(platform or descriptor["digest"])
             continue
         document = json.loads(documents[blob])
         if "layers" in document:
             layers = tuple(_blob(layer) for layer in document["layers"] if layer["digest"] != _EMPTY)
             stated = documents.get(_blob(document["config"]), b"{}") if "config" in document else b"{}"
-            found.append(Image(tag, platform or platform_of(json.loads(stated)), layers))
+            found.append(Image(platform or platform_of(json.loads(stated)), layers))
         else:
-            pending += [(tag, below) for below in document["manifests"]]
+            pending += document["manifests"]
     return found, missing
 
 

@@ -96,8 +96,3 @@ def _facts(shown: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield edit["op"], edit.get("file") or ", ".join(edit.get("search", ()))
     for probe in shown.get("probes", ()):
         yield "probe", f"{probe['name']}: {probe['title']}"
-    for archive in shown.get("archives", ()):
-        holds = f" ({archive['holds']})" if archive["holds"] else ""
-        yield "archive", f"{archive['version']} from {archive['filename']}{holds}"
-    for series in shown.get("series", ()):
-        yield "archives", f"{', '.join(series['sha256'])} from {series['filename']}"
