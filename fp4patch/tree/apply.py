@@ -97,20 +97,6 @@ class FileResult(Document):
 
 
 @dataclass(frozen=True)
-class FileOfTree(FileResult):
-    """One file of one of the trees: the keys of a file result, and the tree."""
-
-    tree: str = ""
-
-
-@dataclass(frozen=True)
-class ProblemOfTree(Problem):
-    """One reason to refuse one of the trees: the keys of a problem, and the tree."""
-
-    tree: str = ""
-
-
-@dataclass(frozen=True)
 class TreeResult(Document):
     """Result of a command on one tree; of a dry run, the result that a real run would have."""
 
@@ -169,15 +155,15 @@ class Applied(Report):
 
     @property
     @shown()
-    def files(self) -> tuple[FileOfTree, ...]:
-        """Files of all trees."""
-        return tuple(FileOfTree(**vars(file), tree=str(tree.root)) for tree in self.trees for file in tree.files)
+    def files(self) -> tuple[FileResult, ...]:
+        """Files of all trees; ``trees`` has those of each."""
+        return tuple(file for tree in self.trees for file in tree.files)
 
     @property
     @shown()
-    def problems(self) -> tuple[ProblemOfTree, ...]:
-        """Problems of all trees."""
-        return tuple(ProblemOfTree(**vars(one), tree=str(tree.root)) for tree in self.trees for one in tree.problems)
+    def problems(self) -> tuple[Problem, ...]:
+        """Problems of all trees; ``trees`` has those of each."""
+        return tuple(problem for tree in self.trees for problem in tree.problems)
 
     @property
     def refused(self) -> bool:
