@@ -161,7 +161,7 @@ class Probe(Manifest):
     """Targets for which it is compiled beside the variant's, unless ``verify --arch`` names others: the patched text
     has a branch of its own for them."""
     together: str = ""
-    """Probes of one patch with the same word here are compiled as one translation unit, which takes less time. The
+    """Probes of one target with the same word here are compiled as one translation unit, which takes less time. The
     macros of ``defines`` are then defined around the probe's own source alone, and not for the headers."""
     slow: bool = False
     """True if compilation takes minutes: the probe runs only with ``verify --all``."""

@@ -175,11 +175,11 @@ _Unit = list[tuple[Probe, Path]]
 
 
 def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
-    """Return the probes in their order; those of a patch that are marked ``together`` at the first one's position."""
+    """Return the probes in their order; those that are marked ``together`` at the first one's position."""
     units: dict[object, _Unit] = {}
     for probe, source in probes:
         alone = not probe.together or probe.kind is not ProbeKind.SASS
-        name: object = probe.id if alone else (probe.patch, probe.together, probe.include, probe.uses)
+        name: object = probe.id if alone else (probe.together, probe.include, probe.uses)
         units.setdefault(name, []).append((probe, source))
     return list(units.values())
 
@@ -220,7 +220,7 @@ class _Builder:
         ]
 
     def build(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[Compilation]:
-        """Return the probes of a translation unit; each alone if they do not compile together: none hides others."""
+        """Return the probes of a translation unit; one half and the other if they do not compile: none hides others."""
         probe, source = unit[0]
         if len(unit) > 1:
             built = self._compiler.compile(replace(probe, defines={}), source, arch, side, together(unit), more)
@@ -232,7 +232,9 @@ class _Builder:
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.
             built = replace(built, error=f"{error.message}\n{error.help}")
-        return [self.build([member], arch, side, more)[0] for member in unit] if len(unit) > 1 else [built]
+        middle = len(unit) // 2
+        halves = (unit[:middle], unit[middle:]) if middle else ()
+        return [result for half in halves for result in self.build(half, arch, side, more)] or [built]
 
     def _read(self, probes: Sequence[Probe], arch: Arch, built: Compilation) -> list[Compilation]:
         """Return the probes of an object file with their listings."""

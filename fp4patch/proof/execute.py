@@ -51,7 +51,7 @@ def execute_probes(request: ExecuteRequest) -> Executed:
 
 
 def _execute(request: ExecuteRequest, code: Sequence[Subject]) -> tuple[Execution, ...]:
-    store = Store(cache_dir() / "executions")
+    store = Store(cache_dir() / "compilations")  # which has the listings of what is executed
     return execute(
         code, toolchain=request.toolchain, store=store, threads=request.threads, progress=request.on_progress
     )

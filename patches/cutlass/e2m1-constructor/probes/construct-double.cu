@@ -8,6 +8,7 @@
 #error "TYPE: the type constructed, cutlass::float_e2m1_t or cutlass::detail::float_e2m1_unpacksmem_t"
 #endif
 
+#ifndef __CUDA_ARCH__  // several probes are one translation unit for the device
 // Host code: two values in a byte; there, back and there again, so that decoding counts.
 extern "C" void fp4patch_host(double const* all, uint8_t* packed, unsigned long long records) {
   for (unsigned long long record = 0; record < records; ++record) {
@@ -15,6 +16,7 @@ extern "C" void fp4patch_host(double const* all, uint8_t* packed, unsigned long 
     packed[record] = TYPE(low).raw() | TYPE(high).raw() << 4;
   }
 }
+#endif
 
 extern "C" __global__ void probe(double const* source, uint8_t* codes) {
   int const i = blockIdx.x * blockDim.x + threadIdx.x;

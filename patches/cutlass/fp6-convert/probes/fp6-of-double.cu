@@ -28,6 +28,7 @@ extern "C" __global__ void probe(Record const* source, uchar4* code) {
   code[i] = codes(source[i]);
 }
 
+#ifndef __CUDA_ARCH__  // several probes are one translation unit for the device
 extern "C" void fp4patch_host(void const* all, void* packed, unsigned long long records) {
   for (unsigned long long record = 0; record < records; ++record) {
     double const* in = static_cast<Record const*>(all)[record].value;
@@ -36,3 +37,4 @@ extern "C" void fp4patch_host(void const* all, void* packed, unsigned long long 
                                                    float(Value(in[3]))}});
   }
 }
+#endif
