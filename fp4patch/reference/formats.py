@@ -1,10 +1,10 @@
-"""The number formats: E2M1, E2M3, E3M2, E4M3 (UE4M3 is its positive half), to codes and back.
+"""The number formats: E2M1, E2M3, E3M2, E4M3 (UE4M3 is its positive half) and UE8M0, to codes and back.
 
 Each encoder compares with exact midpoints, so no intermediate rounding can slip in; any floating dtype goes.
 """
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ _E4M3_VALUES = np.array(
 )
 E4M3_MAX = float(_E4M3_VALUES[-1])
 _E4M3_NAN = 0x7F
+_UE8M0_NAN = 0xFF
+_UE8M0_BIAS = 127
 
 
 def e2m1_encode(x: Floats) -> Codes:
@@ -103,6 +105,25 @@ def e4m3_decode(codes: Codes) -> NDArray[np.float32]:
     codes = np.asarray(codes, dtype=np.uint8)
     values = _decode(np.where(codes & 0x7F == _E4M3_NAN, 0, codes), _E4M3_VALUES, sign=0x80)
     return np.where(codes & 0x7F == _E4M3_NAN, np.float32(np.nan), values)
+
+
+def ue8m0_encode(x: Floats, *, rounding: Literal["up", "down"] = "up") -> Codes:
+    """Encode powers of two from 2^-127 to 2^127: ``cvt.rp`` (up) or ``cvt.rz`` (down) ``.satfinite.ue8m0x2.f32``."""
+    magnitude = np.abs(np.asarray(x)).astype(np.float64)
+    finite = np.where(np.isfinite(magnitude), magnitude, 1)
+    mantissa, exponent = np.frexp(finite)  # mantissa in [0.5, 1)
+    power = exponent - 1 + ((mantissa > 0.5) if rounding == "up" else 0)
+    codes = np.clip(power + _UE8M0_BIAS, 0, 254)
+    codes = np.where(finite == 0, 0, codes)
+    codes = np.where(np.isinf(magnitude), 254, codes)
+    return np.where(np.isnan(magnitude), _UE8M0_NAN, codes).astype(np.uint8)
+
+
+def ue8m0_decode(codes: Codes) -> NDArray[np.float32]:
+    """Return 2^(code - 127); 0xff is NaN. Code 0, 2^-127, is a denormal float32."""
+    codes = np.asarray(codes, dtype=np.uint8)
+    powers = np.ldexp(np.float64(1), codes.astype(np.int32) - _UE8M0_BIAS)
+    return np.where(codes == _UE8M0_NAN, np.nan, powers).astype(np.float32)
 
 
 def _encode(x: Floats, values: NDArray[np.float32], *, sign: int, nan: int) -> Codes:

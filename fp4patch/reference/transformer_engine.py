@@ -59,7 +59,7 @@ def quantize_as_transformer_engine(
         factors = np.minimum(np.float32(1) / (e4m3_decode(scales) * (np.float32(1) / encode)), _LARGEST)
         scaled = (blocks * factors[..., None]).reshape(values.shape)
     codes: Codes = e2m1_encode(scaled) if random is None else e2m1_encode_stochastic(scaled, random)
-    return Quantized(pack(codes), scales, float(np.float32(1) / encode))
+    return Quantized(pack(codes), scales, NVFP4_BLOCK, float(np.float32(1) / encode))
 
 
 def hadamard_transform(x: Floats, *, signs: bool = True) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""E2M1 and E4M3 against ml_dtypes, over all 16-bit inputs, and at every boundary of 32-bit inputs."""
+"""E2M1, E4M3 and UE8M0 against ml_dtypes, over all 16-bit inputs, and at every boundary of 32-bit inputs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from fp4patch.reference import (
     e2m1_encode,
     e4m3_decode,
     e4m3_encode,
+    ue8m0_decode,
+    ue8m0_encode,
 )
 
 EVERY_CODE = np.arange(256, dtype=np.uint8)
@@ -67,3 +69,15 @@ def test_e4m3_decodes_as_ml_dtypes_does() -> None:
     expected = EVERY_CODE.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
     assert np.array_equal(e4m3_decode(EVERY_CODE), expected, equal_nan=True)
     assert e4m3_encode(np.array([np.nan, -np.nan], dtype=np.float32)).tolist() == [0x7F, 0x7F]
+
+
+def test_ue8m0_decodes_as_ml_dtypes_does() -> None:
+    expected = EVERY_CODE.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
+    assert np.array_equal(ue8m0_decode(EVERY_CODE), expected, equal_nan=True)
+    assert np.array_equal(ue8m0_encode(ue8m0_decode(EVERY_CODE)), EVERY_CODE)
+
+
+def test_ue8m0_rounds_up_or_down_and_saturates() -> None:
+    x = np.array([1, 1.0001, 1.9999, 3, 0, np.inf, np.nan, 1e-45, -8], dtype=np.float32)
+    assert ue8m0_encode(x).tolist() == [127, 128, 128, 129, 0, 254, 255, 0, 130]
+    assert ue8m0_encode(x, rounding="down").tolist() == [127, 127, 127, 128, 0, 254, 255, 0, 130]
