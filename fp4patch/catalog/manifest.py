@@ -17,6 +17,7 @@ from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant, VariantTarget
 from fp4patch.core.errors import ManifestError, Refused, UsageError
+from fp4patch.core.store import files_hash
 from fp4patch.core.wording import suggested
 
 T = TypeVar("T")
@@ -116,6 +117,7 @@ def load(root: Path | None = None) -> Catalog:
 def forget() -> None:
     """Read files anew at the next :func:`load`, since they were changed."""
     _load.cache_clear()
+    files_hash.cache_clear()
 
 
 @cache

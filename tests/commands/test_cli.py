@@ -165,7 +165,11 @@ def test_a_name_that_does_not_exist_recommends_the_nearest(
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
-def test_the_help_of_a_command_has_an_example_that_can_be_parsed_and_fits_80_columns(name: str) -> None:
+def test_the_help_of_a_command_has_an_example_that_can_be_parsed_and_fits_80_columns(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("40191.diff").touch()
     command = cli.fp4patch.get_command(click.Context(cli.fp4patch), name)
     assert command
     program, called, *arguments = shlex.split((command.epilog or "").removeprefix("Example: "))

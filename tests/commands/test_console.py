@@ -42,7 +42,10 @@ def test_control_characters_become_escapes_and_letters_stay() -> None:
     assert console.printable("a\n\tb\x07", kept="\n\t") == "a\n\tb\\x07"
 
 
-def test_a_pipe_gets_tables_of_100_columns_without_padding(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_tables_of_100_columns_without_padding(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     console.show(console.table([console.whole("state"), console.folded("why")], [("a", "word " * 40), ("b", "x")]))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5

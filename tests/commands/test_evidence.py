@@ -220,7 +220,7 @@ def test_a_file_that_is_damaged_edited_or_unknown_is_one_error(
     ("change", "message"),
     [
         ({"digest": "0" * 16}, "the digest of the results is not the expected one"),
-        ({"records": 65535}, "65,535 records of 1 are not all inputs"),
+        ({"records": 65535}, "65,535 records of 8 are not all inputs"),
         ({"form": "float16 to e2m1, 9 values"}, "the form 'float16 to e2m1, 9 values' is unknown"),
     ],
 )
