@@ -234,6 +234,17 @@ def test_results_that_are_not_those_of_all_inputs_fail(
     assert (said.status, message in said.out) == (1, True)
 
 
+def test_a_conversion_that_occurs_twice_does_not_stand_for_another(kit: Path, tmp_path: Path, fp4patch: Run) -> None:
+    def repeat(document: dict[str, object]) -> None:
+        document["runs"][1] = document["runs"][0]  # type: ignore[index]
+
+    result = tmp_path / "result.json"
+    start(kit, result)
+    result.write_bytes(edited(result.read_bytes(), repeat))
+    said = fp4patch("evidence", "--check", result)
+    assert (said.status, "1 conversion of the program without a result" in said.out) == (1, True)
+
+
 def test_a_file_without_all_conversions_and_of_other_patches_says_so(kit: Path, tmp_path: Path, fp4patch: Run) -> None:
     result = tmp_path / "result.json"
     start(kit, result)

@@ -172,7 +172,7 @@ def check(file: Path) -> Checked:
             f"{file} is about the variant {kit.variant}, which this fp4patch does not have",
             help=f"use fp4patch {kit.fp4patch}, which built the program",
         )
-    done = Counter(run.arch for run in content.runs)
+    done = Counter(arch for *_, arch in {(run.tree, run.probe, run.arch) for run in content.runs})
     wanted = {arch: count for arch, count in kit.conversions.items() if Arch.parse(arch).runs_on(gpu)}
     missing = {arch: count - done[arch] for arch, count in wanted.items() if count > done[arch]}
     ours = {f"{patch.id} {patch.version}" for patch in catalog.patches.values()}
