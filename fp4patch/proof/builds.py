@@ -59,7 +59,21 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
     for patch, check in checks:
         others = "|".join(other.kernels for of, other in checks if of is not patch and other.kernels)
         results += _results(check_id(patch, check), check, others, build, old, new, changes)
-    return Evaluated(tuple(results))
+    return Evaluated(tuple(results), tuple(_unrecorded(tree.target.name, [*old.values(), *new.values()])))
+
+
+def _unrecorded(target: str, rows: Iterable[BuildRow]) -> Iterator[SetAside]:
+    """Yield the builds of which the arch lists alone were compared: what they are made of is not known."""
+    lost: dict[str, None] = {}
+    for row in rows:
+        if not (row.error or row.stops):
+            modules = [f"{name} on {gpu}" for gpu, there in row.on.items() for name in there.modules]
+            recorded = {name for name, _ in row.parts}
+            lost |= dict.fromkeys(name for name in modules if name not in recorded)
+            lost |= dict.fromkeys([target] if row.code and not row.parts else [])
+    for name in lost:
+        because = f"the sources and flags of {name} could not be recorded, and are not compared"
+        yield SetAside(f"{target}/build", "what the build is made of", because)
 
 
 _Rows = Mapping[tuple[str, str], BuildRow]

@@ -166,15 +166,17 @@ def test_without_cmake_it_is_set_aside_with_the_reason(
     assert [(one.probe, one.because) for one in found.aside] == [("vllm/arch-lists", "there is no cmake")]
 
 
-def flashinfer(folder: Path, change: Callable[[str], str], *, both: bool = False) -> builds.Evaluated:
-    """Evaluate FlashInfer 0.6.6, pristine and with its ``compilation_context.py`` changed; or changed on both sides."""
-    root = unpack("0.6.6", folder, lambda name: is_python(name) or name.endswith(("utils.cuh", "quantization.cuh")))
-    file = root / "compilation_context.py"
+def flashinfer(
+    folder: Path, change: Callable[[str], str], *, both: bool = False, name: str = "compilation_context.py"
+) -> builds.Evaluated:
+    """Evaluate FlashInfer 0.6.6, pristine and with a file of its Python changed; or changed on both sides."""
+    root = unpack("0.6.6", folder, lambda path: is_python(path) or path.endswith(("utils.cuh", "quantization.cuh")))
+    file = root / name
     text = file.read_text(encoding="utf-8")
     file.write_text(change(text), encoding="utf-8")
     catalog = load()
     (found,) = identify_all([root], catalog)
-    view = SourceView(root, {} if both else {file.name: text.encode()})
+    view = SourceView(root, {} if both else {name: text.encode()})
     return builds.evaluate(view, found, [catalog.patches["flashinfer/arch-suffix"]])
 
 
@@ -197,6 +199,18 @@ def test_flashinfers_flags_stay(tmp_path: Path) -> None:
         tmp_path, lambda text: text.replace("] + self.COMMON_NVCC_FLAGS", '] + [*self.COMMON_NVCC_FLAGS, "-G"]')
     ).results
     assert found[0].detail.endswith("cuda_cflags none -> -G (and 5 more)")
+
+
+def test_flags_that_could_not_be_recorded_are_not_called_the_same(tmp_path: Path) -> None:
+    """Both sides are alike, and nothing but the targets is known of either."""
+    found = flashinfer(
+        tmp_path, lambda text: text.replace("def write_ninja(", "def write("), both=True, name="jit/core.py"
+    )
+    assert {one.verdict for one in found.results if one.asked == "12.1a"} == {Verdict.PASS}
+    assert "the sources and flags of GEMM on sm_121 could not be recorded, and are not compared" in {
+        one.because for one in found.aside
+    }
+    assert flashinfer(tmp_path / "whole", lambda text: text, both=True).aside == ()
 
 
 def test_a_build_that_cannot_be_evaluated_is_no_success(tmp_path: Path) -> None:
