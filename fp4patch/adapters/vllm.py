@@ -33,7 +33,7 @@ INSTALL = install("doctor")
 TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
 _DETECTED = {GB10: "12.1(2.0)"}
-"""What PyTorch 2.11 and before make of a detected GPU; of others its capability."""
+"""What PyTorch makes of a detected GPU; of others its capability."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def cmake() -> str | None:
 def gencode(arch_list: str) -> str:
     """PyTorch's flags for TORCH_CUDA_ARCH_LIST, whose separators are semicolons or spaces; ``+PTX`` adds PTX.
 
-    ``12.1(2.0)`` is compute_20 and sm_121. Without the variable PyTorch 2.11 and before make this of a detected 12.1.
+    ``12.1(2.0)`` is compute_20 and sm_121. Without the variable PyTorch makes this of a detected 12.1.
     """
     flags = []
     for arch in re.split(r"[;\s]+", arch_list.strip()):

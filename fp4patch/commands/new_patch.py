@@ -96,13 +96,15 @@ def make(
     """
     content = diff.read_bytes()
     try:
-        head, parts = decoded(content).partition("diff --git ")[0], sections(decoded(content))
-        built = [part for part in parts if not _is_left_out(part)]
-        if not built:
+        text = decoded(content)
+        head, parts = text.partition("diff --git ")[0], sections(text)
+        left_out = tuple(part.path for part in parts if _is_left_out(part))
+        if len(left_out) == len(parts):
             raise Refused(f"{diff} changes nothing that is built", help="it needs no patch")
-        if len(built) < len(parts):
-            content = "".join(part.text for part in built).encode()
-        edits = Diff(file=diff.name, sha256=sha256(content).hexdigest()).of_files(content)
+        if left_out:
+            content = "".join(part.text for part in parts if part.path not in left_out).encode()
+        digest = sha256(content).hexdigest()
+        edits = Diff(file=diff.name, sha256=digest).of_files(content)
     except LexError as error:
         raise Refused(f"{diff}: {error}", help="take the diff of the whole pull request, as git writes it") from error
     named = re.fullmatch(r"(?:pr-?)?(\d+)\.(?:diff|patch)", diff.name)
@@ -133,14 +135,13 @@ def make(
     }
     toml = _TOML.format(
         name=name,
-        sha256=sha256(content).hexdigest(),
-        **{key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()},
+        sha256=digest,
+        **{key: json.dumps(value, ensure_ascii=False) for key, value in texts.items()},
     )
     write(folder / "patch.toml", toml, advice="work in a directory that you may write")
     write(folder / "pr.diff", content, advice="work in a directory that you may write")
     patch = outside.read(folder, [target.name])
-    left_out = tuple(part.path for part in parts if _is_left_out(part))
-    return NewPatch(patch.id, folder, address, sha256(content).hexdigest(), patch.applies, states, left_out)
+    return NewPatch(patch.id, folder, address, digest, patch.applies, states, left_out)
 
 
 def _is_left_out(part: FileSection) -> bool:

@@ -70,7 +70,6 @@ _WITHOUT = re.compile(
 """A condition that holds where the user sets no architecture."""
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?", re.IGNORECASE)
 _CUDA_OF_IMAGE = re.compile(r"(?:nvidia/cuda:|cuda[:_-]?|cu(?=1[23]\d))(\d+\.\d+|1[23]\d)")
-_LOOP = re.compile(r"\bfor\s+(\w+)\s+in\s+([^;]+?)\s*(?:;|$)")
 _SOURCE = re.compile(r"[\w.+-]+\.cu\b")
 _OF_TARGET = re.compile(
     r"\b(?:set_target_properties|target_compile_options|set_property)\s*\(\s*(?:TARGET\s+)?(\w+)", re.IGNORECASE

@@ -28,6 +28,3 @@ class Remainder(Document):
     """Text that the patch searches for, or the line that has it."""
     because: str
     """Reason why it remains."""
-
-    def __str__(self) -> str:
-        return f"{self.patch}: {self.file}:{self.line}: `{self.found}` remains: {self.because}"
