@@ -288,6 +288,21 @@ def _broken(rng: random.Random, value: Any) -> Any:
     return [_broken(rng, one) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.usefixtures("toolchain")
+def test_a_receipt_that_states_what_is_not_so_deceives_status_and_not_verify(fp4patch: Command, tree: Path) -> None:
+    """The file has its pristine bytes, and the receipt gives their hash as that of the patched ones."""
+    assert fp4patch("apply", "--variant", "turbo", tree).status == 0
+    receipt = tree / ".fp4patch/receipt.json"
+    document = json.loads(receipt.read_text())
+    recorded = document["files"][GUARD]
+    (tree / GUARD).write_bytes((tree / ".fp4patch/blobs" / recorded["pristine_sha256"]).read_bytes())
+    recorded["written_sha256"] = recorded["pristine_sha256"]
+    receipt.write_text(json.dumps(document, indent=2, sort_keys=True) + "\n")
+    assert fp4patch("apply", "--variant", "turbo", "--check", tree).status == 0
+    said = fp4patch("verify", "--no-execute", tree)
+    assert (said.status, "is not in the state of turbo" in " ".join(said.err.split())) == (1, True)
+
+
 def test_hostile_receipts_change_nothing_but_planned_files(fp4patch: Command, tree: Path, tmp_path: Path) -> None:
     """The seeded oracle uses nothing of fp4patch but the list of files above: all else must stay unchanged."""
     rng = random.Random(15)
