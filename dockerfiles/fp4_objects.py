@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from fp4patch.core.arch import Arch, Reach, reach, requested
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 from fp4patch.core.tree_path import CXX
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex

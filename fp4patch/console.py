@@ -21,10 +21,8 @@ from rich.text import Text
 
 from fp4patch.core.document import SCHEMA, Report
 from fp4patch.core.errors import EXIT_REFUSED, Fp4PatchError
-from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.state import State
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Problem, State, Verdict
 from fp4patch.core.wording import joined
 
 # --- JSON documents ---

@@ -24,8 +24,8 @@ from fp4patch.catalog.target import Build
 from fp4patch.core import process
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach
 from fp4patch.core.errors import ToolchainError
-from fp4patch.core.extra import install
 from fp4patch.core.process import processors
+from fp4patch.core.wording import install
 
 READS = "CMakeLists.txt"
 

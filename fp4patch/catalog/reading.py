@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from fp4patch.catalog.families import Placed, Table, expanded, extended, rules
-from fp4patch.core.problem import Problem
+from fp4patch.core.results import Problem
 
 T = TypeVar("T")
 Location = tuple[int | str, ...]

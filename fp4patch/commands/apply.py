@@ -13,7 +13,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands.options import TREES, WITH, json_option, variant_option
 from fp4patch.console import Hanging, Verbatim, emit, printable, problems, show, telling, waiting
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 from fp4patch.core.wording import counted, joined
 from fp4patch.tree import apply as trees_
 from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult

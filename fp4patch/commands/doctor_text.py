@@ -8,7 +8,7 @@ from rich.text import Text
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
 from fp4patch.console import STATES, Hanging, folded, number, printable, table, whole
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 from fp4patch.core.wording import counted
 from fp4patch.doctor.messages import LogReport
 from fp4patch.doctor.result import MachineReport, ProjectReport, TreeReport

@@ -21,9 +21,8 @@ from fp4patch.commands.options import FOLDER, PLACE, json_option, patch_names, v
 from fp4patch.console import emit, waiting, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
-from fp4patch.core.extra import install
 from fp4patch.core.tree_path import CXX
-from fp4patch.core.wording import suggested
+from fp4patch.core.wording import install, suggested
 from fp4patch.tree.fold import fold_tree, plan_patches
 from fp4patch.tree.locked import LockedTree, reading
 from fp4patch.tree.stamp import unstamped

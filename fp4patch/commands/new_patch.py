@@ -20,10 +20,8 @@ from fp4patch.commands.options import Place, json_option, target_names
 from fp4patch.console import emit, printable, progress_bar, show, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
-from fp4patch.core.outcome import Drift, NothingToDo
-from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, NothingToDo, Problem, State
 from fp4patch.core.wording import counted
 from fp4patch.edits import Diff
 from fp4patch.edits.diff import FileDiff, FileSection, decoded, sections

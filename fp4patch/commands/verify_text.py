@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.console import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.coverage import Coverage, LineSpan, places
 from fp4patch.proof.execution.result import Executed, Execution, summary

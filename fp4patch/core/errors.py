@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.core.problem import Problem
+    from fp4patch.core.results import Problem
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
 """Exit statuses beside 0, done: refused or failed, a wrong command line, a bug of ours, interrupted."""

@@ -1,5 +1,7 @@
-"""Lists and counts in words, and the name that a person may have meant."""
+"""Lists and counts in words, the name that a person may have meant, and the command that adds an extra."""
 
+import shlex
+import sys
 from collections.abc import Iterable
 
 
@@ -25,3 +27,8 @@ def suggested(word: str, names: Iterable[str], otherwise: str) -> str:
 
     near = get_close_matches(word, list(names), n=1, cutoff=0.7)
     return f"did you mean {near[0]}? {otherwise}" if near else otherwise
+
+
+def install(extra: str) -> str:
+    """Return the command that adds an extra of fp4patch to the Python that runs it, also where pipx installed it."""
+    return f"{shlex.quote(sys.executable)} -m pip install 'fp4patch[{extra}]'"

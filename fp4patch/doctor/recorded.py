@@ -23,7 +23,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.errors import Fp4PatchError, UsageError
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 from fp4patch.core.wording import suggested
 from fp4patch.doctor.builds import not_evaluated, pairs_of
 from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport

@@ -9,8 +9,7 @@ from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.target import Advice
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
-from fp4patch.core.state import State
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import State, Verdict
 from fp4patch.doctor.messages import LogReport
 from fp4patch.doctor.settings import Setting
 from fp4patch.images.image import ProofReport

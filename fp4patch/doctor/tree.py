@@ -20,7 +20,7 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import PTX, Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.release import covers
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor import projects
 from fp4patch.doctor.builds import Builds, quoted

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Annotated, Literal, NamedTuple
 
-from fp4patch.core.outcome import NothingToDo, Outcome
-from fp4patch.core.state import State
+from fp4patch.core.results import NothingToDo, Outcome, State
 from fp4patch.core.table import SomeText, some
 from fp4patch.edits.cmake import Command, Form, Script, parse
 from fp4patch.edits.cmake_code import proven

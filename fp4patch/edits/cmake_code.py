@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from fp4patch.core.outcome import Rewritten
+from fp4patch.core.results import Rewritten
 from fp4patch.edits.cmake import Argument, Command, parse
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.refusal import OTHERWISE, Refusal

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from fp4patch.core.outcome import NothingToDo
+from fp4patch.core.results import NothingToDo
 from fp4patch.edits.cxx import Comment, Cut, Source, Token, keep, read, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Retired

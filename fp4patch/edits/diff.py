@@ -11,8 +11,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FileBeside, Glob, Sha256, must
 from fp4patch.core.tree_path import is_inside, is_source
 from fp4patch.edits.lex_error import LexError

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fp4patch.core.outcome import Outcome, Rewritten
+from fp4patch.core.results import Outcome, Rewritten
 from fp4patch.edits.cxx import reads_as_meant
 from fp4patch.edits.operation import Operation
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import SomeText, TemplateBeside
 from fp4patch.edits.cxx import BOM, Cut, Source, lex, words
 from fp4patch.edits.cxx_edit import edited, newline_of, retirement

@@ -10,9 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from fp4patch.core.outcome import Drift, Outcome, Rewritten
 from fp4patch.core.release import is_version
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, Outcome, Rewritten, State
 from fp4patch.core.table import Globs, Manifest, SomeText, Specifier, must
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cxx import reads_as_meant, words

@@ -1,6 +1,6 @@
 """Refusal of an edit from nested calls: an exception carries the drift out, and the edit returns it as a value."""
 
-from fp4patch.core.outcome import Drift
+from fp4patch.core.results import Drift
 
 UNKNOWN_SHAPE = (
     "the patch does not recognize this shape of the source; `fp4patch show` names the releases it was tried on"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FileBeside, Manifest, Positive, SomeText
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cmake_code import CMakeCode

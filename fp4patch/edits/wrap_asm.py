@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FolderBeside
 from fp4patch.edits.arch_floors import Floor, floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan, split

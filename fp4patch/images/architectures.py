@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.errors import Refused, UsageError
-from fp4patch.core.problem import Problem
+from fp4patch.core.results import Problem
 from fp4patch.images.image import Architectures
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fp4patch.core import process
 from fp4patch.core.errors import ImageError
-from fp4patch.core.problem import Problem
+from fp4patch.core.results import Problem
 from fp4patch.images.image import JOB_MEMORY, BuildRequest, Engine
 
 GIB = 1 << 30

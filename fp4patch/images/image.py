@@ -10,7 +10,7 @@ from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
-from fp4patch.core.verdict import OnTree, Verdict, overall
+from fp4patch.core.results import OnTree, Verdict, overall
 
 PRODUCT = "vllm"
 """Target whose package an image runs; its release names the image."""

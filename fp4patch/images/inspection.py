@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fp4patch.core.errors import ImageError
-from fp4patch.core.extra import install
+from fp4patch.core.wording import install
 from fp4patch.images import engine, provenance
 from fp4patch.images.image import PROOF, ProofReport
 

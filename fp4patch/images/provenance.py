@@ -7,7 +7,7 @@ from typing import Any
 
 import fp4patch
 from fp4patch.core.errors import ImageError
-from fp4patch.core.verdict import Verdict, verdict_on
+from fp4patch.core.results import Verdict, verdict_on
 from fp4patch.images.image import PRODUCT, BuildRequest, Statement
 
 OURS = "io.fp4patch."

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
-from fp4patch.core.problem import Problem
+from fp4patch.core.results import Problem
 from fp4patch.core.tree_path import CXX
 from fp4patch.edits.language import language
 from fp4patch.edits.lex_error import LexError

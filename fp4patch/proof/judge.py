@@ -13,8 +13,7 @@ from typing import NamedTuple, Self
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
-from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Problem, Verdict
 from fp4patch.core.wording import counted
 from fp4patch.proof import counts
 from fp4patch.proof.compile import SIDES, CompiledProbes

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
-from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import OnTree, PassOrFail, Verdict
+from fp4patch.core.results import OnTree, PassOrFail, Problem, Verdict
 from fp4patch.proof import verdict
 from fp4patch.proof.coverage import Coverage
 from fp4patch.proof.execution.result import Executed

@@ -22,7 +22,7 @@ from pathlib import Path
 from fp4patch.core import process
 from fp4patch.core.cuda import RELEASE
 from fp4patch.core.errors import ToolchainError
-from fp4patch.core.extra import install
+from fp4patch.core.wording import install
 from fp4patch.proof.result import ToolchainInfo
 
 INSTALL = install("cuda")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fp4patch.core.document import Document
-from fp4patch.core.verdict import OnTree, PassOrFail, Verdict, overall, verdict_on
+from fp4patch.core.results import OnTree, PassOrFail, Verdict, overall, verdict_on
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.coverage import number_of_lines, places
 

@@ -21,10 +21,9 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch, requested
 from fp4patch.core.errors import Refused, UsageError
-from fp4patch.core.outcome import Rewritten
-from fp4patch.core.problem import Problem
 from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.results import Problem, Rewritten
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.edits.language import language
 from fp4patch.proof import builds, conditions

@@ -24,9 +24,7 @@ from fp4patch.catalog.plan import patches_of
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
-from fp4patch.core.outcome import Rewritten
-from fp4patch.core.problem import Problem
-from fp4patch.core.state import State
+from fp4patch.core.results import Problem, Rewritten, State
 from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import sha256
 from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches

@@ -13,8 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import overload
 
 from fp4patch.core.errors import Refused
-from fp4patch.core.problem import Problem
-from fp4patch.core.state import State
+from fp4patch.core.results import Problem, State
 
 STATE_DIR = ".fp4patch"
 """The directory in a tree's root that holds all that fp4patch keeps there."""

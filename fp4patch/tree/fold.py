@@ -13,10 +13,8 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, edits_of, patches_of
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.errors import Refused
-from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
-from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, NothingToDo, Outcome, Problem, Rewritten, State
 from fp4patch.edits import Edit
 from fp4patch.edits.diff import FileDiff
 from fp4patch.edits.edit import fold

@@ -12,7 +12,7 @@ from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.source_files import CandidateFiles
 from fp4patch.core.errors import Refused
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 from fp4patch.tree.files import SourceFile, Tree, read_file, sha256
 from fp4patch.tree.receipt import Receipt, ReceiptFile, StateDirectory
 

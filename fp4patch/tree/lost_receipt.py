@@ -3,8 +3,7 @@
 import shlex
 from collections.abc import Mapping
 
-from fp4patch.core.problem import Problem
-from fp4patch.core.state import State
+from fp4patch.core.results import Problem, State
 from fp4patch.tree.candidate_files import candidates
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.stamp import Stamp, find_stamp

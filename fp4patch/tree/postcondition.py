@@ -15,9 +15,8 @@ from packaging.version import Version
 from fp4patch.catalog.patch import Conversions, MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.source_files import glob
-from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
-from fp4patch.core.state import State
+from fp4patch.core.results import Problem, State
 from fp4patch.edits import conversions, exact_tests
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.language import LANGUAGES, language

@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 from fp4patch.catalog.outside import OutsidePatch, is_link, is_name, kept
 from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import Refused
-from fp4patch.core.problem import Problem
+from fp4patch.core.results import Problem
 from fp4patch.core.tree_path import is_inside
 from fp4patch.tree import files
 from fp4patch.tree.files import STATE_DIR, Tree, sha256

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fp4patch.core.document import Document
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 
 
 @dataclass(frozen=True)

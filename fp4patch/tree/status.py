@@ -12,10 +12,8 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.document import Document, Report, key, shown
 from fp4patch.core.errors import Refused
-from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
-from fp4patch.core.problem import Problem
 from fp4patch.core.release import is_version
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, NothingToDo, Problem, Rewritten, State
 from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import Unreadable, sha256
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches

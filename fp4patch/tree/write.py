@@ -16,8 +16,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from fp4patch.core.errors import Fp4PatchError, Refused
-from fp4patch.core.problem import Problem
-from fp4patch.core.state import State
+from fp4patch.core.results import Problem, State
 from fp4patch.tree import files
 from fp4patch.tree.files import refuse, sha256
 from fp4patch.tree.locked import COMPLETION, LockedTree

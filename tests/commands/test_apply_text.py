@@ -8,8 +8,7 @@ from rich.console import Console
 
 from fp4patch.commands import apply as report
 from fp4patch.commands import status
-from fp4patch.core.problem import Problem
-from fp4patch.core.state import State
+from fp4patch.core.results import Problem, State
 from fp4patch.tree.apply import Applied, ApplyState, FileResult, TreeResult
 from fp4patch.tree.result import PatchStatus, Remainder
 from fp4patch.tree.status import FileStatus, TreeStatus

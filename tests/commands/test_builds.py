@@ -13,7 +13,7 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import ToolchainError
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 from fp4patch.proof import builds
 from fp4patch.proof.view import SourceView
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import load
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 from fp4patch.proof import conditions
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain

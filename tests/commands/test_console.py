@@ -7,7 +7,7 @@ from verify_reports import DRIFT, text
 
 from fp4patch import console
 from fp4patch.core.errors import Refused
-from fp4patch.core.problem import Problem
+from fp4patch.core.results import Problem
 
 
 def test_a_problem_says_where_what_and_what_to_do() -> None:

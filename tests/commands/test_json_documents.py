@@ -18,7 +18,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.cli import COMMANDS
 from fp4patch.console import document, failure
 from fp4patch.core.errors import Refused
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 from fp4patch.doctor.result import DoctorReport
 from fp4patch.images.image import Built, ProofReport, Statement
 from fp4patch.proof.result import BuildResult, whole

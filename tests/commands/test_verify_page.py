@@ -16,8 +16,7 @@ from browser import PATIENCE, browser
 from verify_reports import F2FP, HOSTILE, REPORTS, SM121A, instruction, listing, on_121, report
 
 from fp4patch.commands.verify_page import page
-from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Problem, Verdict
 from fp4patch.proof.result import ProbeResult, ToolchainInfo, VerifyReport
 from fp4patch.proof.verdict import Check
 

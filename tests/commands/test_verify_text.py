@@ -10,7 +10,7 @@ from verify_reports import REPORTS, SM121A, host, on_120, on_121, report, text
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify_text import ROWS, VerifyText, executions
 from fp4patch.core.arch import Arch
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
 from fp4patch.proof.execute import checks_of, with_checks
 from fp4patch.proof.execution.result import Executed, Execution, Mismatch, Sweep, SweepRow, summary

@@ -8,7 +8,7 @@ from pathlib import Path
 from fp4patch.console import document
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten, State
 from fp4patch.edits import AddElement
 
 ADD = AddElement(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.plan import Planned
-from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.core.results import Drift, NothingToDo, Rewritten
 from fp4patch.edits.diff import LARGEST, FileDiff, sections, supported
 from fp4patch.edits.edit import fold
 from fp4patch.edits.lex_error import LexError

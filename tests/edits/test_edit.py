@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cxx_edits import DROP, INSERT, MANY, block, refusal, template
 
-from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, NothingToDo, Rewritten, State
 from fp4patch.edits import Edit, Retired
 from fp4patch.edits.edit import fold
 

@@ -7,7 +7,7 @@ from cxx_edits import ADDED, ANCHOR, INSERT, MANY, done, refusal, template
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.core.outcome import Drift, Rewritten
+from fp4patch.core.results import Drift, Rewritten
 from fp4patch.edits.cxx import words
 
 

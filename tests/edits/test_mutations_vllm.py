@@ -16,7 +16,7 @@ import pytest
 from cases import cases
 from mutations_vllm import BENIGN, ENCODER, GUARD, OPTIONS, REFUSED, Document, judge, mutate
 
-from fp4patch.core.outcome import Drift, Rewritten
+from fp4patch.core.results import Drift, Rewritten
 from fp4patch.edits import WrapAsm
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex

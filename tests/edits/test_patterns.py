@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import load
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 from fp4patch.edits import Edit, Insert, Replace, Retired, WrapAsm
 
 OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten, State
 from fp4patch.edits import Replace, Retired
 from fp4patch.edits.refusal import ADDED
 

@@ -8,8 +8,7 @@ import pytest
 from cases import cases
 from mutations_vllm import ENCODER, GUARD, OPTIONS
 
-from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten, State
 from fp4patch.edits import Retired, WrapAsm
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fp4patch.core.outcome import Drift, Rewritten
+from fp4patch.core.results import Drift, Rewritten
 from fp4patch.edits import Edit, Insert, Replace
 
 DROP = Replace(

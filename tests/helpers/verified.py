@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fp4patch.catalog.rule import Rule
-from fp4patch.core.problem import Problem
+from fp4patch.core.results import Problem
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
 from fp4patch.proof.judge import judged, unjudged
 from fp4patch.proof.result import ProbeResult

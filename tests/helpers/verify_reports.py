@@ -9,9 +9,7 @@ from rich.console import Console, RenderableType
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.arch import Arch
-from fp4patch.core.problem import Problem
-from fp4patch.core.state import State
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Problem, State, Verdict
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult, ToolchainInfo, VerifyReport
 from fp4patch.proof.verdict import Check

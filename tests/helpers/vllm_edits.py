@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
-from fp4patch.core.outcome import NothingToDo, Outcome
+from fp4patch.core.results import NothingToDo, Outcome
 from fp4patch.edits import Edit
 from fp4patch.edits.edit import Fold, fold
 

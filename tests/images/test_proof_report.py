@@ -18,7 +18,7 @@ from fp4patch import cli
 from fp4patch.commands.build_run import plan
 from fp4patch.commands.doctor_proof_text import proof_text
 from fp4patch.core.errors import ImageError
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 from fp4patch.images import inspection, provenance
 from fp4patch.images.image import ProofReport
 

@@ -19,8 +19,7 @@ from mutations_vllm import ENCODER, OPTIONS
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
-from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import Drift, NothingToDo, Rewritten, State
 from fp4patch.edits import Edit, WrapAsm
 from fp4patch.edits.edit import fold
 

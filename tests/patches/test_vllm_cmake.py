@@ -18,7 +18,7 @@ from vllm_edits import run
 
 from fp4patch.adapters.vllm import EvaluatedBuild, cmake, configure
 from fp4patch.core.arch import Arch
-from fp4patch.core.outcome import Drift
+from fp4patch.core.results import Drift
 
 PATCH = "vllm/cmake-sm121a"
 

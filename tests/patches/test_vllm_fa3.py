@@ -18,7 +18,7 @@ from packaging.version import Version
 from vllm_edits import run
 
 from fp4patch.adapters.vllm import cmake
-from fp4patch.core.outcome import Rewritten
+from fp4patch.core.results import Rewritten
 
 pytestmark = pytest.mark.slow
 PATCH = "vllm/fa3-hopper-only"

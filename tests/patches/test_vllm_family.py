@@ -12,8 +12,7 @@ import pytest
 from vllm_edits import Edited, run
 
 from fp4patch.catalog.manifest import load
-from fp4patch.core.outcome import NothingToDo, Rewritten
-from fp4patch.core.state import State
+from fp4patch.core.results import NothingToDo, Rewritten, State
 from fp4patch.edits.cxx import lex, words
 
 pytestmark = pytest.mark.slow

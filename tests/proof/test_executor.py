@@ -15,8 +15,8 @@ from cubins import compile_cuda, disassembled
 from fp4patch.catalog.probe import Executes, Launches
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
+from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
-from fp4patch.core.verdict import Verdict
 from fp4patch.proof import machine_code
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Executed, summary

@@ -10,8 +10,8 @@ import pytest
 from fp4patch.catalog.probe import Executes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
+from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store
-from fp4patch.core.verdict import Verdict
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Execution
 from fp4patch.proof.toolchain import Toolchain

@@ -9,7 +9,7 @@ import pytest
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
-from fp4patch.core.verdict import Verdict, overall
+from fp4patch.core.results import Verdict, overall
 from fp4patch.proof.judge import Effects, concerns, effects, judge, unjudged
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult

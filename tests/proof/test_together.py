@@ -15,8 +15,8 @@ from fp4patch.catalog.rule import Rule
 from fp4patch.catalog.target import StatedVersion, Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
+from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
-from fp4patch.core.verdict import Verdict
 from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.toolchain import Toolchain

@@ -19,8 +19,8 @@ from fp4patch.catalog.target import StatedVersion, Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
+from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
-from fp4patch.core.verdict import Verdict
 from fp4patch.proof.compile import CompileRequest
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain

@@ -17,8 +17,8 @@ from fp4patch.catalog.probe import Executes, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
+from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
-from fp4patch.core.verdict import Verdict
 from fp4patch.proof import machine_code
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Execution

@@ -30,7 +30,7 @@ from fp4patch.core import progress
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.cuda import has
 from fp4patch.core.document import SCHEMA
-from fp4patch.core.state import State
+from fp4patch.core.results import State
 from fp4patch.doctor.recorded import CUDA, RECORD, record_of
 from fp4patch.doctor.result import Question
 from fp4patch.doctor.tree import TreeFacts, read_facts

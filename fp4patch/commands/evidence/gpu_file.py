@@ -12,7 +12,7 @@ from fp4patch.commands.evidence.forms import Form, digests
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 from fp4patch.core.errors import Fp4PatchError
-from fp4patch.core.verdict import PassOrFail, verdict_on
+from fp4patch.core.results import PassOrFail, verdict_on
 from fp4patch.core.wording import counted, listed
 
 _CHECKSUM = re.compile(rb',\n  "checksum": "([0-9a-f]{16})"\n\}\n')

@@ -18,7 +18,7 @@ from fp4patch.console import as_json, waiting, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 from fp4patch.proof.result import VerifyReport, whole
 from fp4patch.proof.toolchain import find_toolchain
 from fp4patch.proof.verify import VerifyRequest, verify_trees

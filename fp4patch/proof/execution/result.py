@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, key, shown
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.results import Verdict
 from fp4patch.proof import verdict
 from fp4patch.proof.specification import InputClass
 from fp4patch.proof.view import SideName
