@@ -108,7 +108,7 @@ def commands_of(build: Path) -> list[Command]:
 
 def object_files(commands: Sequence[Command], trees: Sequence[Path]) -> Iterator[ObjectFile]:
     """Yield the object files of CUDA sources in these trees that see what is patched there, or what converts there."""
-    states = status(trees, on_wait=lambda _: None)
+    states = status(trees)
     roots = [state.root for state in states]
     patched = {state.root / file.path for state in states for file in state.files if file.state is State.APPLIED}
     converting = {path for root in roots for path in root.rglob("*") if path.suffix in CXX and converts(path)}

@@ -102,11 +102,6 @@ def swallow(output: Any) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
 
 
-def waiting(root: Path) -> None:
-    """Print once that another fp4patch holds the tree."""
-    click.echo(f"waiting for another fp4patch that works on {printable(str(root))}", err=True)
-
-
 @contextmanager
 def telling(what: str) -> Iterator[None]:
     """Print the result for the trees on stderr if the output cannot be written."""

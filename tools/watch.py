@@ -283,7 +283,7 @@ def examine(
     tree: Path, release: Release, source: str, catalog: Catalog, verifications: Sequence[VerifyRequest]
 ) -> Tried:
     """Try each patch on a pristine tree of the release, and verify; the tree is pristine again at the end."""
-    found, *inside = status([tree], on_wait=wait)
+    found, *inside = status([tree])
     patches = [patch for part in (found, *inside) for patch in part.patches]
     wrong = [(f"{patch.patch} {patch.state}", patch.because) for patch in patches if patch.state in FAILS]
     version = found.version if release.foreign else release.version
@@ -319,7 +319,7 @@ def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
         try:
             fetch(release.target, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
             parts = identify_all([tree], catalog)
-            with reading(parts, wait) as locked:
+            with reading(parts) as locked:
                 found = [patch for tree in locked for patch in each_patch(tree, catalog, {}, row["states"])]
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
@@ -353,7 +353,7 @@ def failures(tree: Path, options: VerifyRequest) -> Iterator[str]:
             yield f"{problem.patch} is refused: {place}: expected {problem.expected}, found {problem.found}"
         if applied.refused:
             return
-        for report in verify_trees([tree], options, on_wait=wait, on_progress=lambda _: None):
+        for report in verify_trees([tree], options, on_progress=lambda _: None):
             yield from reasons(report)
     except Fp4PatchError as error:
         yield error.message
@@ -370,11 +370,6 @@ def reasons(report: VerifyReport) -> Iterator[str]:
     yield from executions(report.executed, failed=True) if report.executed else ()
     if not report.results:
         yield f"{report.target}: nothing was checked"
-
-
-def wait(path: Path) -> None:
-    """Another process holds the tree, which here is a temporary one."""
-    print(f"waiting for {path}", file=sys.stderr)  # noqa: T201 - a script
 
 
 # --- writing it down -------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.options import TREES, WITH, json_option, variant_option
-from fp4patch.console import Hanging, Verbatim, emit, printable, problems, show, telling, waiting
+from fp4patch.console import Hanging, Verbatim, emit, printable, problems, show, telling
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 from fp4patch.core.results import State
 from fp4patch.core.wording import counted, joined
@@ -45,7 +45,7 @@ def apply(
     """
     try:
         write = not (dry_run or check)
-        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=outside, on_wait=waiting)
+        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=outside)
     except NoVariantError as error:
         applied = _without_variant(trees, error)
     report(applied, diff=diff, as_json=as_json)

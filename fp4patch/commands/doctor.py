@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fp4patch.commands.options import NAME, gpu_names, json_option
-from fp4patch.console import emit, show, waiting
+from fp4patch.console import emit, show
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 
 
@@ -74,7 +74,7 @@ def doctor(
         show(report_text(found[0], details=details))
     for path in paths:
         with progress_bar("bytes") as tick:
-            found.append(verb.examine(path, question, on_wait=waiting, on_step=tick))
+            found.append(verb.examine(path, question, on_step=tick))
         if not as_json:
             show(report_text(found[-1], details=details))
     whole = DoctorReport(

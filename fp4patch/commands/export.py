@@ -18,7 +18,7 @@ from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.commands.options import FOLDER, PLACE, json_option, patch_names, variant_option
-from fp4patch.console import emit, waiting, write
+from fp4patch.console import emit, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.tree_path import CXX
@@ -99,7 +99,7 @@ def series(tree: Path, variant: str, names: Sequence[str], form: str, version: s
     catalog = load()
     known = identify(tree, catalog, version)
     patches = _chosen(catalog, variant, known, names)
-    with reading([known], waiting) as (locked,):
+    with reading([known]) as (locked,):
         diffs = list(_diffs(locked, catalog, variant, patches))
     changes = [(patch, diff) for patch, diff in zip(patches, diffs, strict=True) if diff]
     files = {}

@@ -6,7 +6,6 @@ import click
 
 from fp4patch.commands.apply import report
 from fp4patch.commands.options import TREES, json_option
-from fp4patch.console import waiting
 from fp4patch.tree import apply as trees_
 
 
@@ -18,4 +17,4 @@ def revert(trees: tuple[Path, ...], as_json: bool) -> None:
 
     The receipts are removed too.
     """
-    report(trees_.revert(trees, on_wait=waiting), diff=False, as_json=as_json)
+    report(trees_.revert(trees), diff=False, as_json=as_json)

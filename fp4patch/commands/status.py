@@ -9,7 +9,7 @@ from rich.text import Text
 
 from fp4patch.commands.apply import remaining
 from fp4patch.commands.options import TREES, json_option
-from fp4patch.console import STATES, Hanging, emit, folded, printable, show, table, waiting, whole
+from fp4patch.console import STATES, Hanging, emit, folded, printable, show, table, whole
 from fp4patch.core.wording import joined
 from fp4patch.tree import status as trees_
 from fp4patch.tree.status import TreeStatus
@@ -23,7 +23,7 @@ def status(trees: tuple[Path, ...], as_json: bool) -> None:
 
     The states are pristine, applied, outdated, upstreamed, not-needed, reversed, drifted and foreign.
     """
-    states = trees_.status(trees, on_wait=waiting)
+    states = trees_.status(trees)
     emit(trees_.document(states)) if as_json else show(text(states))
 
 

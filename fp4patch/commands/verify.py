@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from fp4patch.commands.options import FILE, JOBS, TREES, arch_names, schema_option, variant_option
-from fp4patch.console import as_json, show, waiting, write
+from fp4patch.console import as_json, show, write
 from fp4patch.core.errors import EXIT_REFUSED
 
 
@@ -80,7 +80,7 @@ def verify(
         strict=strict,
     )
     with progress_bar("steps") as tick:
-        reports = verify_trees(trees, request, on_wait=waiting, on_progress=tick)
+        reports = verify_trees(trees, request, on_progress=tick)
     document = whole(reports)
     to_stdout = str(json_file) == "-"
     for report in () if to_stdout else reports:  # before any file is written: an error in writing must not hide it

@@ -51,7 +51,6 @@ from fp4patch.doctor.result import (
 )
 from fp4patch.doctor.tree import examine_each
 from fp4patch.images import inspection
-from fp4patch.tree.locked import OnWait
 from fp4patch.tree.status import status
 
 _CUDA = {11: 8, 12: 9, 13: 5}
@@ -224,7 +223,7 @@ def as_python(name: str) -> str:
 
 
 def examine(  # noqa: PLR0912 - one branch a kind of input
-    name: str, question: Question, *, on_wait: OnWait, on_step: OnProgress
+    name: str, question: Question, *, on_step: OnProgress
 ) -> DoctorReport:
     """Return what is known about one PATH: a Python, a log, a release, a source tree, a project, a build, or code."""
     found = DoctorReport(None, (), (), ())
@@ -249,7 +248,7 @@ def examine(  # noqa: PLR0912 - one branch a kind of input
     trees = [] if question.required else _trees(path)
     if trees:
         removals = recipes.examine(trees[0].root) if trees[0].root == (folder or Path()).resolve() else (0, ())
-        found = replace(found, trees=examine_trees(trees, question, on_wait=on_wait))
+        found = replace(found, trees=examine_trees(trees, question))
         if removals[1]:
             found = replace(found, projects=(ProjectReport(str(path), removals[0], (), {}, removals[1], ()),))
         if trees[0].root == (folder or Path()).resolve():
@@ -342,12 +341,10 @@ def _trees(path: Path | None) -> list[Identified]:
     return identify_all(found, catalog) if found else []
 
 
-def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: OnWait) -> tuple[TreeReport, ...]:
+def examine_trees(trees: Sequence[Identified], question: Question) -> tuple[TreeReport, ...]:
     """Complete reports on source trees. Nothing changes, except that an interrupted command is finished."""
-    states = {found.root: found for found in status([tree.root for tree in trees], on_wait=on_wait)}
-    return tuple(
-        report for tree in trees for report in examine_each(tree, states[tree.root], [question], on_wait=on_wait)
-    )
+    states = {found.root: found for found in status([tree.root for tree in trees])}
+    return tuple(report for tree in trees for report in examine_each(tree, states[tree.root], [question]))
 
 
 def examine_binary(path: Path | None, name: str, question: Question, *, on_step: OnProgress) -> BinaryReport:

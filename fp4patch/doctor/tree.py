@@ -32,7 +32,7 @@ from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
 from fp4patch.doctor.statements import Left, Statement
 from fp4patch.doctor.surveyed import HASH, content, surveyed
 from fp4patch.tree.files import sha256
-from fp4patch.tree.locked import OnWait, reading
+from fp4patch.tree.locked import reading
 from fp4patch.tree.result import PatchStatus
 from fp4patch.tree.status import TreeStatus, each_patch
 
@@ -63,23 +63,21 @@ class TreeFacts:
     """Answers of a tree without a build or a header of its own that fp4patch evaluates."""
 
 
-def examine_each(
-    tree: Identified, found: TreeStatus, questions: Sequence[Question], *, on_wait: OnWait
-) -> Iterator[TreeReport]:
+def examine_each(tree: Identified, found: TreeStatus, questions: Sequence[Question]) -> Iterator[TreeReport]:
     """Yield a complete report on a source tree, of which ``found`` is the status, for each question.
 
     The tree is read once, and its build is evaluated once for each arch list.
     """
-    facts = read_facts(tree, found, questions, on_wait=on_wait)
+    facts = read_facts(tree, found, questions)
     for question in questions:
         yield judge(facts, question)
 
 
-def read_facts(tree: Identified, found: TreeStatus, questions: Sequence[Question], *, on_wait: OnWait) -> TreeFacts:
+def read_facts(tree: Identified, found: TreeStatus, questions: Sequence[Question]) -> TreeFacts:
     """Read a tree, of which ``found`` is the status, and evaluate its build for all of the questions in one run."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
-    with reading([tree], on_wait) as (locked,):
+    with reading([tree]) as (locked,):
         # Without a receipt, status has tried them all.
         tried = each_patch(locked, catalog, {}) if found.variant else found.patches
         hashes = hashes_of(tree.target, locked.read)

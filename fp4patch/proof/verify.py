@@ -41,7 +41,7 @@ from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches
-from fp4patch.tree.locked import OnWait, reading
+from fp4patch.tree.locked import reading
 from fp4patch.tree.stamp import unstamped
 
 
@@ -79,17 +79,14 @@ class _Run:
     toolchain: Toolchain
     headers: Mapping[str, Sequence[Path]]
     records: Records
-    on_wait: OnWait
     on_progress: OnProgress
 
 
-def verify_trees(
-    trees: Sequence[Path], request: VerifyRequest, *, on_wait: OnWait, on_progress: OnProgress
-) -> tuple[VerifyReport, ...]:
+def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: OnProgress) -> tuple[VerifyReport, ...]:
     """Return a report for each tree. Refused if one is not in the variant's state; ToolchainError if no compiler."""
     catalog = load()
     identified = identify_all(trees, catalog)
-    variant = catalog.variant(request.variant or _applied_variant(identified, on_wait))
+    variant = catalog.variant(request.variant or _applied_variant(identified))
     own = ",".join(variant.arch)
     archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
     toolchain = find_toolchain(request.cuda_root)
@@ -97,13 +94,13 @@ def verify_trees(
         must_run_programs(Path(tempfile.gettempdir()))
     headers = find_headers(request.torch_include)
     records = recorded(file_of(variant.name))
-    run = _Run(request, catalog, variant, archs, toolchain, headers, records, on_wait, on_progress)
+    run = _Run(request, catalog, variant, archs, toolchain, headers, records, on_progress)
     return tuple(_verify_tree(tree, run) for tree in identified)
 
 
-def _applied_variant(trees: Sequence[Identified], on_wait: OnWait) -> str:
+def _applied_variant(trees: Sequence[Identified]) -> str:
     """Return the variant that all receipts of the trees name; UsageError if they name none, or several."""
-    with reading(trees, on_wait) as locked:
+    with reading(trees) as locked:
         names = {tree.receipt.variant for tree in locked if tree.receipt}
     if len(names) == 1:
         return names.pop()
@@ -152,7 +149,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     set_aside = [probe for probe in every if probe.id in aside]
     problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluated.results))
     results, executed = _executed(compiled, judged(compiled, rules, run.records, run.toolchain.info.nvcc), every, run)
-    _must_be_unchanged(tree, written, run)
+    _must_be_unchanged(tree, written)
     seen = {result.arch for result in results if result.after} if request.archs is None else set[Arch]()
     depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen)
     lines = coverage(
@@ -265,7 +262,7 @@ class _Folded:
 def _folded(tree: Identified, run: _Run) -> _Folded:
     """Return what the variant makes of the tree. Refused: the tree is not in that state."""
     variant = run.variant
-    with reading([tree], run.on_wait) as (locked,):
+    with reading([tree]) as (locked,):
         catalog, outside = run.catalog.including(locked.outside), locked.outside
         wanted = plan_for(locked, catalog.variant(variant.name), catalog)
         folds = fold_tree(locked, wanted)
@@ -297,9 +294,9 @@ def _folded(tree: Identified, run: _Run) -> _Folded:
     )
 
 
-def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:
+def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None]) -> None:
     """Refused if another program wrote these files since: then the compiled sources are not known."""
-    with reading([tree], run.on_wait) as (locked,):
+    with reading([tree]) as (locked,):
         changed = [path for path, content in written.items() if locked.current(path) != content]
     if changed:
         raise Refused(

@@ -29,7 +29,7 @@ from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import sha256
 from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches
 from fp4patch.tree.installed import bypasses
-from fp4patch.tree.locked import LockedTree, LockedTrees, OnWait, locked
+from fp4patch.tree.locked import LockedTree, LockedTrees, locked
 from fp4patch.tree.lost_receipt import without_receipt
 from fp4patch.tree.receipt import KeptDiff, Receipt
 from fp4patch.tree.result import PatchStatus, Remainder
@@ -194,7 +194,6 @@ def apply(
     write: bool = True,
     version: str | None = None,
     outside: Sequence[Path] = (),
-    on_wait: OnWait | None = None,
 ) -> Applied:
     """Bring each tree to the variant's state. ``variant`` None: the one that is applied already, brought up to date.
 
@@ -208,7 +207,7 @@ def apply(
     identified = identify_all(trees, catalog, version)
     if strays := [p.id for p in named if p.target not in {tree.target.name for tree in identified}]:
         raise UsageError(f"{strays[0]} is for none of these trees", help="name the tree that it changes, too")
-    with locked(identified, on_wait) as every:
+    with locked(identified) as every:
         staged, results = [], []
         for tree in every:
             keeps = tree.outside if not (named or name) else ()
@@ -235,11 +234,11 @@ def apply(
     return applied
 
 
-def revert(trees: Sequence[Path], *, on_wait: OnWait | None = None) -> Applied:
+def revert(trees: Sequence[Path]) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
     catalog = load()
     named = (Path(os.path.realpath(path)) for path in trees)
-    with locked([root for path in named for root in _with_contained(path, catalog)], on_wait) as every:
+    with locked([root for path in named for root in _with_contained(path, catalog)]) as every:
         staged = [stage(tree, {}) for tree in every]
         reverted = Applied("revert", True, _all_or_nothing([_reverted_tree(change, catalog) for change in staged]))
         if not reverted.refused:

@@ -1,8 +1,9 @@
 """Trees that a command has locked: pristine bytes, current bytes and receipt of each."""
 
 import fcntl
+import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +17,6 @@ from fp4patch.core.results import State
 from fp4patch.tree.files import SourceFile, Tree, read_file, sha256
 from fp4patch.tree.receipt import Receipt, ReceiptFile, StateDirectory
 
-OnWait = Callable[[Path], None]
-"""Callback that receives, once, each tree that another command holds."""
 COMPLETION = "`fp4patch apply` completes the change, `fp4patch revert` restores the pristine files"
 """What to do about an interrupted command."""
 
@@ -126,14 +125,14 @@ class LockedTrees:
 
 
 @contextmanager
-def locked(places: Sequence[Identified | Path], on_wait: OnWait | None = None) -> Iterator[LockedTrees]:
-    """Lock trees. Nothing is written. ``on_wait`` receives each tree that another command holds."""
+def locked(places: Sequence[Identified | Path]) -> Iterator[LockedTrees]:
+    """Lock trees. Nothing is written. A tree that another command holds is named on stderr, and waited for."""
     named: dict[tuple[int, int], Identified | Path] = {}
     for place in places:
         named.setdefault(_identity(_root(place)), place)
     with ExitStack() as locks:
         for _, place in sorted(named.items(), key=lambda item: item[0]):  # for everybody in one order
-            locks.callback(os.close, _lock(Tree.at(_root(place)).root, on_wait or (lambda _: None)))
+            locks.callback(os.close, _lock(Tree.at(_root(place)).root))
         editable = EditableFiles(load())
         yield LockedTrees(
             {identity: LockedTree(Tree.at(_root(place)).root, place, editable) for identity, place in named.items()}
@@ -141,9 +140,9 @@ def locked(places: Sequence[Identified | Path], on_wait: OnWait | None = None) -
 
 
 @contextmanager
-def reading(places: Sequence[Identified | Path], on_wait: OnWait | None = None) -> Iterator[LockedTrees]:
+def reading(places: Sequence[Identified | Path]) -> Iterator[LockedTrees]:
     """Lock trees to look at them. Refused: a command was interrupted in one, so what it is to be is not settled."""
-    with locked(places, on_wait) as trees:
+    with locked(places) as trees:
         for tree in trees:
             if tree.interrupted:
                 raise Refused(
@@ -166,7 +165,7 @@ def _identity(root: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _lock(root: Path, on_wait: OnWait) -> int:
+def _lock(root: Path) -> int:
     """Return a descriptor that holds the tree's directory itself until it is closed.
 
     No lock file that could be left behind, and the kernel lets go when we die.
@@ -182,7 +181,7 @@ def _lock(root: Path, on_wait: OnWait) -> int:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                on_wait(root)
+                logging.getLogger(__name__).warning("waiting for another fp4patch that works on %a", str(root))
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             # Another process may have put another directory there while we waited: then we hold the wrong one.
             if root.exists() and os.path.samestat(os.fstat(descriptor), root.stat()):

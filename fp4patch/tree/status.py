@@ -18,7 +18,7 @@ from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import Unreadable, sha256
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
 from fp4patch.tree.installed import bypasses
-from fp4patch.tree.locked import COMPLETION, LockedTree, LockedTrees, OnWait, locked
+from fp4patch.tree.locked import COMPLETION, LockedTree, LockedTrees, locked
 from fp4patch.tree.lost_receipt import without_receipt
 from fp4patch.tree.receipt import Receipt
 from fp4patch.tree.result import PatchStatus, Remainder
@@ -96,10 +96,10 @@ def document(found: Sequence[TreeStatus]) -> Report:
     return OneTree(**vars(found[0]), trees=(found[0],)) if len(found) == 1 else SeveralTrees(tuple(found))
 
 
-def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
+def status(trees: Sequence[Path]) -> tuple[TreeStatus, ...]:
     """Return the state of each tree. Changes nothing."""
     catalog = load()
-    with locked(identify_all(trees, catalog), on_wait) as every:
+    with locked(identify_all(trees, catalog)) as every:
         return tuple(_tree(tree, every, catalog) for tree in every)
 
 

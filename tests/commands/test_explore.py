@@ -150,14 +150,14 @@ def test_the_page_has_what_doctor_says_of_the_real_tree(
     (release,) = (row for row in record["releases"] if (row["target"], row["version"]) == (target, version))
     for state in ("", "native"):
         if state:
-            assert not apply([root], state, write=True, on_wait=lambda _: None).refused
+            assert not apply([root], state, write=True).refused
         numbers = release["states"][state]
         every = [(cuda, archs, gpus) for cuda, of in numbers.items() for archs, made in of.items() for gpus in made]
         sample: list[Asked] = random.Random(f"{target} {version} {state}").sample(every, QUESTIONS)
         (tree,) = identify_all([root], load())
-        (found,) = (one for one in status([root], on_wait=lambda _: None) if one.root == tree.root)
+        (found,) = (one for one in status([root]) if one.root == tree.root)
         options = [question(gpus, archs or None, cuda) for cuda, archs, gpus in sample]
-        reports = list(examine_each(tree, found, options, on_wait=lambda _: None))
+        reports = list(examine_each(tree, found, options))
         for asked, text in zip(sample, texts_of(reports, [cuda for cuda, _, _ in sample]), strict=True):
             assert answer(record, f"{target}=={version}", state, asked) == json.loads(text.replace(CUDA, asked[0]))
 

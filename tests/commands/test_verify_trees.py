@@ -132,7 +132,7 @@ def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
 
     options = VerifyRequest(variant="next2", archs="sm_120a", execute=False)
     with pytest.raises(Refused, match="changed while it was being verified"):
-        verify_trees([tree], options, on_wait=lambda _: None, on_progress=revert)
+        verify_trees([tree], options, on_progress=revert)
 
 
 def test_an_execution_that_was_asked_for_and_had_nothing_to_execute_is_no_pass(

@@ -56,8 +56,8 @@ def evaluated_lists(target: Target) -> list[str]:
 def facts_of(tree: Identified) -> TreeFacts:
     """Read a tree as it is, and evaluate its build for every CUDA release and list in one run."""
     questions = [Question(asked=asked, cuda=cuda) for cuda in cuda_releases() for asked in evaluated_lists(tree.target)]
-    found = next(report for report in status([tree.root], on_wait=lambda _: None) if report.root == tree.root)
-    return read_facts(tree, found, questions, on_wait=lambda _: None)
+    found = next(report for report in status([tree.root]) if report.root == tree.root)
+    return read_facts(tree, found, questions)
 
 
 def look(path: Path, version: str | None) -> dict[str, Any]:

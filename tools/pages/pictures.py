@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> None:
         subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
     subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
     options = VerifyRequest(variant=VARIANT, archs=ARCHS, execute=True)
-    reports = verify_trees([tree], options, on_wait=print, on_progress=lambda _: None)
+    reports = verify_trees([tree], options, on_progress=lambda _: None)
     reports = tuple(replace(report, tree="./cutlass") for report in reports)
 
     console = Console(record=True, width=108, file=io.StringIO())

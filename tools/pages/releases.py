@@ -48,7 +48,7 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     # What each patch comes to is tools/watch.py's business, and takes longer than all else.
     found = TreeStatus(tree.root, tree.target.name, str(tree.version or ""), "", (), (), ())
     questions = [Question(GPUS, cuda=cuda) for cuda in cudas]
-    reports = dict(zip(cudas, examine_each(tree, found, questions, on_wait=lambda _: None), strict=True))
+    reports = dict(zip(cudas, examine_each(tree, found, questions), strict=True))
     row = {
         "target": tree.target.name,
         "version": version or str(tree.version),

@@ -159,7 +159,7 @@ def main(arguments: Sequence[str]) -> None:
         if not chosen or str(known.version) != chosen[0].version:
             sys.exit(f"{tree} is {known.target.name} {known.version}, of which no page is")
         options = VerifyRequest(variant=VARIANT, archs=chosen[0].archs, execute=True, jobs=1)
-        report = verify_trees([tree], options, on_wait=lambda _: None, on_progress=progress.silent)[0]
+        report = verify_trees([tree], options, on_progress=progress.silent)[0]
         for pull in chosen:
             made = mail(pull, tree)
             if _is_kept(made):

@@ -14,7 +14,7 @@ from fp4patch.commands.evidence.forms import MOST, Form
 from fp4patch.commands.evidence.gpu_file import KitInfo
 from fp4patch.commands.evidence.kit import Kernel
 from fp4patch.commands.templates import render
-from fp4patch.console import as_json, waiting, write
+from fp4patch.console import as_json, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
@@ -48,7 +48,7 @@ def evidence(trees: Sequence[Path], folder: Path, variant: str, archs: str, on_p
         raise Fp4PatchError(f"{folder} is not empty", help="name another directory with --output")
     archs = archs or ",".join(arch for arch in load().variant(variant).arch if not arch.endswith("f"))
     request = VerifyRequest(variant=variant, archs=archs, execute=True)
-    reports = verify_trees(trees, request, on_wait=waiting, on_progress=on_progress)
+    reports = verify_trees(trees, request, on_progress=on_progress)
     for report in reports:
         if report.verdict is not Verdict.PASS:
             raise Refused(
