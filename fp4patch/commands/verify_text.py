@@ -37,7 +37,7 @@ def effect(report: VerifyReport) -> Iterator[str]:
         of = "arch lists" if results[0].cuda else "files with a condition"
         example = min(map(build_sentence, changed), key=len, default="")
         yield f"{check}: {len(changed)} of {len(results)} {of} changed{'; ' * bool(changed)}{example}"
-    code = [row for row in report.results if row.kind is not ProbeKind.HOST and not row.chosen_by_a_macro]
+    code = [row for row in report.results if row.kind is not ProbeKind.HOST and not row.forced]
     for bare in (True, False):
         yield from _lengths([row for row in code if bool(row.arch.suffix) is not bare])
     if report.executed:

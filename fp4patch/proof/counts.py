@@ -17,6 +17,7 @@ from pathlib import Path
 from fp4patch.catalog.manifest import data_root
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ManifestError
+from fp4patch.core.results import verdict_on
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.verdict import Check
 
@@ -110,7 +111,7 @@ def check(limit: Counts, listing: SassListing) -> Check:
     excess = list(limit.exceeded(found))
     counted = (f"{number} {name}" for name, number in zip(METRICS, found.numbers, strict=True))
     because = "the code is not longer than when it was recorded"
-    return Check.of(RULE, because, not excess, "; ".join(excess) or ", ".join(counted))
+    return Check(RULE, because, verdict_on(not excess), "; ".join(excess) or ", ".join(counted))
 
 
 def limit_of(records: Records, compiler: str, probe: str, arch: Arch) -> Counts | None:

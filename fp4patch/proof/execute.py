@@ -12,6 +12,7 @@ from fp4patch.catalog.probe import CARD, Executes, Probe, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.progress import OnProgress, silent
+from fp4patch.core.results import verdict_on
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof.compile import FAST, CompiledProbes, Configured
 from fp4patch.proof.execution.executor import Subject, execute
@@ -19,7 +20,7 @@ from fp4patch.proof.execution.result import Executed, Execution, summary
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.proof.verdict import EXECUTED, Check
+from fp4patch.proof.verdict import Check
 from fp4patch.proof.view import SideName
 
 Checks = dict[tuple[str, Arch], list[Check]]
@@ -59,9 +60,9 @@ def _execute(request: ExecuteRequest, code: Sequence[Subject]) -> tuple[Executio
 
 def checks_of(executed: Executed) -> Checks:
     """Return the execution of each patched side as a check, so that no row passes whose code is wrong."""
-    because = "the machine code gives what the variant promises"
+    rule, because = "gives what the variant promises", "the machine code was executed"
     return {
-        (run.probe, run.arch): [Check.of(EXECUTED, because, not run.verdict.failed, summary(run))]
+        (run.probe, run.arch): [Check(rule, because, verdict_on(not run.verdict.failed), summary(run))]
         for run in executed.executions
         if run.side == "patched"
     }
@@ -114,7 +115,7 @@ def checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Ch
 
     def add(code: Configured, holds: object, detail: str) -> None:
         rule = f"right with {' '.join(code.flags)}"
-        check = Check.of(rule, "a build may be configured so", holds, detail)
+        check = Check(rule, "a build may be configured so", verdict_on(holds), detail)
         checks.setdefault((code.probe, code.arch), []).append(check)
 
     for code in request.compiled.configured:

@@ -8,19 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import NamedTuple, Self
 
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
-from fp4patch.core.results import Problem, Verdict
+from fp4patch.core.results import Problem, Verdict, verdict_on
 from fp4patch.core.wording import counted
 from fp4patch.proof import counts
 from fp4patch.proof.compile import SIDES, CompiledProbes
 from fp4patch.proof.counts import Counts, Records, limit_of
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import defined_once
-from fp4patch.proof.probe import Compilation
 from fp4patch.proof.result import ProbeResult, is_same
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import InstructionClass
@@ -31,7 +29,6 @@ _CLASS_OF_METRIC: dict[Metric, InstructionClass] = {
     "local": InstructionClass.LOCAL,
     "f64": InstructionClass.F64,
 }
-_WORDS: dict[Metric, str] = {"branches": "branches", "local": "local memory", "f64": "double precision"}
 
 # What a kernel does for others: it writes where they see it, or calls what may. STL and STS are for itself.
 _ACTS = frozenset(
@@ -64,19 +61,20 @@ def judged(
     for probe, arch in compiled.pairs:
         if listing := compiled.side(probe.id, arch, "pristine").listing:
             pristine.setdefault(probe.id, []).append(listing)
-    known = {name: Effects.of(*listings) for name, listings in pristine.items()}
     rows = []
     for probe, arch in compiled.pairs:
-        before, after = (compiled.side(probe.id, arch, side) for side in SIDES)
         limit = limit_of(records or {}, compiler, probe.id, arch)
-        row = _row(probe, arch, before, after, [rule for rule in rules if concerns(rule, probe, arch)], limit)
-        rows.append(replace(row, checks=(*row.checks, *effects(row, known.get(probe.id)))))
+        row = _row(probe, arch, compiled, [rule for rule in rules if concerns(rule, probe, arch)], limit)
+        if row.after and not row.identical and probe.id in pristine:
+            row = replace(row, checks=(*row.checks, *effects(row.after, pristine[probe.id])))
+        rows.append(row)
     return tuple(rows)
 
 
 def _row(
-    probe: Probe, arch: Arch, before: Compilation, after: Compilation, rules: Sequence[Rule], limit: Counts | None
+    probe: Probe, arch: Arch, compiled: CompiledProbes, rules: Sequence[Rule], limit: Counts | None
 ) -> ProbeResult:
+    before, after = (compiled.side(probe.id, arch, side) for side in SIDES)
     nothing = "without machine code nothing can be judged"
     unrecorded = False
     if after.unsupported:
@@ -110,7 +108,7 @@ def _row(
         checks=checks,
         error=after.error or before.error,
         cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
-        defines=probe.defines,
+        forced=any("FORCE" in name for name in probe.defines),
         unrecorded=unrecorded,
     )
 
@@ -130,47 +128,40 @@ _HARMLESS = frozenset(
     ("B2R", "BMOV", "BREAK", "BSSY", "BSYNC", "DEPBAR", "ENDCOLLECTIVE", "EXIT", "NOP", "R2B", "RPCMOV", "YIELD")
 )
 """Opcodes of control that compilers emit for branches and for the results of memory: they change no other thread."""
-_STATEFUL = {name for name, cls in CLASS_OF.items() if cls is InstructionClass.CONTROL} - _HARMLESS | {"CCTL", "PMTRIG"}
+_STATEFUL = frozenset(
+    {name for name, cls in CLASS_OF.items() if cls is InstructionClass.CONTROL} - _HARMLESS | {"CCTL", "PMTRIG"}
+)
 """Opcodes that signal, wait, or change the state of the machine. The executor takes some of them as nothing."""
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 """Bytes of a store, by its modifier; 4 without one."""
 
 
-class Effects(NamedTuple):
-    """What listings do to the machine and to memory that an execution does not show."""
-
-    opcodes: frozenset[str]
-    """Opcodes that signal, wait, or change the state of the machine."""
-    width: int
-    """Bytes of the widest store to global memory: its address must be a multiple of them."""
-
-    @classmethod
-    def of(cls, *listings: SassListing) -> Self:
-        """Return those of some listings together."""
-        opcodes = [code.opcode.split(".") for listing in listings for code in listing.instructions]
-        widths = [
-            max((_WIDTHS[part] for part in parts if part in _WIDTHS), default=4)
-            for parts in opcodes
-            if parts[0] in ("ST", "STG")
-        ]
-        return cls(frozenset(_STATEFUL.intersection(parts[0] for parts in opcodes)), max(widths, default=0))
-
-
-def effects(row: ProbeResult, pristine: Effects | None) -> Iterator[Check]:
+def effects(patched: SassListing, pristine: Sequence[SassListing]) -> Iterator[Check]:
     """Yield a failure for each effect of patched code that the execution cannot show, and that no pristine code has.
 
     The pristine code is that of all targets: on one of them it may be nothing but a trap.
     """
-    if not row.after or pristine is None or row.identical:
-        return
-    patched = Effects.of(row.after)
     because = "callers of upstream's code do not expect it"
-    if new := patched.opcodes - pristine.opcodes:
-        opcodes = ", ".join(sorted(new))
-        yield Check("signals and waits as upstream's code does", because, Verdict.FAIL, f"it has {opcodes}, too")
-    if patched.width > pristine.width:
-        detail = f"it stores {patched.width} bytes at once, and upstream's code at most {pristine.width}"
+    if new := _stateful(patched) - {opcode for listing in pristine for opcode in _stateful(listing)}:
+        detail = f"it has {', '.join(sorted(new))}, too"
+        yield Check("signals and waits as upstream's code does", because, Verdict.FAIL, detail)
+    width, usual = _widest_store(patched), max(map(_widest_store, pristine))
+    if width > usual:
+        detail = f"it stores {width} bytes at once, and upstream's code at most {usual}"
         yield Check("needs no more alignment than upstream's code", because, Verdict.FAIL, detail)
+
+
+def _stateful(listing: SassListing) -> frozenset[str]:
+    """Return the opcodes that signal, wait, or change the state of the machine."""
+    return _STATEFUL.intersection(code.opcode.partition(".")[0] for code in listing.instructions)
+
+
+def _widest_store(listing: SassListing) -> int:
+    """Return the bytes of the widest store to global memory: its address must be a multiple of them."""
+    opcodes = [code.opcode.split(".") for code in listing.instructions]
+    stores = [words for name, *words in opcodes if name in ("ST", "STG")]
+    widths = (max((_WIDTHS[word] for word in words if word in _WIDTHS), default=4) for words in stores)
+    return max(widths, default=0)
 
 
 _IDLE = Check(
@@ -191,10 +182,9 @@ def unjudged(
 ) -> tuple[Problem, ...]:
     """Return the problems of missing checks: nothing ran, or a rule or probe without a counterpart.
 
-    A rule without condition or probe, and a probe without rule or name, are such problems. ``ran`` are the pairs that
-    were compiled, whether or not they passed. A rule whose architectures were not requested is set aside, and so is a
-    rule that applies only to probes ``aside``: on another tree they run. With ``builds``, the tree's own build
-    was evaluated: a target can have no probe then.
+    ``ran`` are the pairs that were compiled, whether or not they passed. A rule whose architectures were not requested
+    is set aside, and so is a rule that applies only to probes ``aside``: on another tree they run. With ``builds``, the
+    tree's own build was evaluated: a target can have no probe then.
     """
     problems = []
     if not ran and (aside or not builds):
@@ -204,9 +194,7 @@ def unjudged(
         problems.append(Problem("at least one probe whose machine code is judged", "all were set aside", help_))
     for rule in rules:
         name = f"rule for {', '.join(rule.probes)} on {', '.join(rule.arch)}"
-        if not rule.judges:
-            problems.append(Problem(f"a condition in the {name}", "none", "give it identical, requires, …"))
-        problems += [_unknown(pattern, name) for pattern in (*rule.requires, *rule.forbids) if not _is_known(pattern)]
+        problems += _misspelt(rule, name)
         met = [*ran, *((probe, arch) for probe in aside for arch in archs)]
         if any(rule.is_for(arch) for arch in archs) and not any(concerns(rule, probe, arch) for probe, arch in met):
             known = ", ".join(sorted({probe.id for probe, _ in ran if probe.kind is not ProbeKind.HOST}))
@@ -223,47 +211,29 @@ def unjudged(
     return tuple(problems)
 
 
-def _is_known(pattern: str) -> bool:
-    """Return whether an opcode begins as the pattern requires; a pattern without an opcode is accepted."""
-    begins = _BEGINS.match(pattern)
-    return begins is None or any(opcode.startswith(begins["name"]) for opcode in CLASS_OF)
-
-
-def _unknown(pattern: str, name: str) -> Problem:
-    help_ = "what does not exist is never found; correct the rule in the variant's file"
-    return Problem(f"an instruction that matches {pattern} of the {name}", "none has such a name", help_)
+def _misspelt(rule: Rule, name: str) -> Iterator[Problem]:
+    """Yield a problem for each pattern that begins with the name of no opcode: what does not exist is never found."""
+    for pattern in (*rule.requires, *rule.forbids):
+        begins = _BEGINS.match(pattern)
+        if begins and not any(opcode.startswith(begins["name"]) for opcode in CLASS_OF):
+            expected = f"an instruction that matches {pattern} of the {name}"
+            yield Problem(expected, "none has such a name", "correct the rule in the variant's file")
 
 
 def _checks(rule: Rule, before: SassListing | None, after: SassListing) -> Iterator[Check]:
-    def check(condition: str, holds: bool, detail: str) -> Check:
-        return Check.of(condition, rule.because, holds, detail)
-
     if rule.identical:
-        yield check("identical", is_same(before, after), _difference(before, after))
-
-    def matching(pattern: str) -> Counter[str]:
-        return Counter(code.opcode for code in after.instructions if re.search(pattern, code.operation))
-
-    for pattern in rule.requires:
-        opcodes = matching(pattern)
-        yield check(f"requires {pattern}", bool(opcodes), _listed(opcodes))
-    for pattern in rule.forbids:
-        opcodes = matching(pattern)
-        yield check(f"forbids {pattern}", not opcodes, _listed(opcodes))
-    for name in rule.without:
-        opcodes = Counter(code.opcode for code in after.instructions if code.cls is _CLASS_OF_METRIC[name])
-        yield check(f"without {_WORDS[name]}", not opcodes, _listed(opcodes))
-
-
-def _difference(before: SassListing | None, after: SassListing) -> str:
-    if before is None:
-        return "the pristine probe did not compile, so there is nothing to compare with"
-    if is_same(before, after):
-        return "not one byte of code or constants differs"
-    counts = Counter(instruction.cls for instruction in after.instructions)
-    counts.subtract(instruction.cls for instruction in before.instructions)
-    by_class = ", ".join(f"{difference:+d} {cls}" for cls, difference in sorted(counts.items()) if difference)
-    return f"the code differs: {by_class or 'in operands, scheduling or constants'}"
+        detail = "not one byte of code or constants differs" if is_same(before, after) else "the code differs"
+        if before is None:
+            detail = "the pristine probe did not compile, so there is nothing to compare with"
+        yield Check("identical", rule.because, verdict_on(is_same(before, after)), detail)
+    for word, patterns in (("requires", rule.requires), ("forbids", rule.forbids)):
+        for pattern in patterns:
+            opcodes = Counter(code.opcode for code in after.instructions if re.search(pattern, code.operation))
+            verdict = verdict_on(bool(opcodes) is (word == "requires"))
+            yield Check(f"{word} {pattern}", rule.because, verdict, _listed(opcodes))
+    for metric in rule.without:
+        opcodes = Counter(code.opcode for code in after.instructions if code.cls is _CLASS_OF_METRIC[metric])
+        yield Check(f"without {metric}", rule.because, verdict_on(not opcodes), _listed(opcodes))
 
 
 def _listed(opcodes: Mapping[str, int]) -> str:

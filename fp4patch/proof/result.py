@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
-from fp4patch.core.results import OnTree, PassOrFail, Problem, Verdict
+from fp4patch.core.results import OnTree, PassOrFail, Problem, Verdict, verdict_on
 from fp4patch.proof import verdict
 from fp4patch.proof.coverage import Coverage
 from fp4patch.proof.execution.result import Executed
@@ -31,8 +31,8 @@ class ProbeResult(Document):
     """Error message of the compiler, if it refused."""
     cached: bool = False
     """True if it was compiled before, from the same bytes by the same tools."""
-    defines: Mapping[str, str | int] = field(default_factory=dict, metadata=HIDDEN)
-    """Macros that the probe is compiled with: software may be chosen by one."""
+    forced: bool = field(default=False, metadata=HIDDEN)
+    """True if a macro that users may define selects the software: this is not what a plain build gets."""
     unrecorded: bool = False
     """True if the variant's record has no counts of this code by this compiler: nothing says how long it may be."""
 
@@ -41,11 +41,6 @@ class ProbeResult(Document):
     def verdict(self) -> Verdict:
         """PASS only if there is a check, and every one passes."""
         return verdict.on_checks(self.checks)
-
-    @property
-    def chosen_by_a_macro(self) -> bool:
-        """True if a macro that users may define selects the software: this is not what a plain build gets."""
-        return any("FORCE" in name for name in self.defines)
 
     @property
     @shown()
@@ -104,15 +99,7 @@ class BuildResult(Document):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS if every expectation was met."""
-        return verdict.on_build(self)
-
-
-@dataclass(frozen=True)
-class CheckCounts(Document):
-    """Number of checks over all results."""
-
-    total: int
-    failed: int
+        return verdict_on(not self.detail)
 
 
 @dataclass(frozen=True)
@@ -155,13 +142,6 @@ class VerifyReport(Report):
     def verdict(self) -> OnTree:
         """PASS only if something was checked, and all of it passed."""
         return verdict.on_tree(self)
-
-    @property
-    @shown("checks")
-    def check_counts(self) -> CheckCounts:
-        """Number of checks, and of those that failed."""
-        checks = [check for result in self.results for check in result.checks]
-        return CheckCounts(len(checks), sum(check.verdict.failed for check in checks))
 
 
 @dataclass(frozen=True)

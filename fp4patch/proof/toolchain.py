@@ -1,21 +1,20 @@
 """Find one CUDA toolkit and one disassembler, and refuse parts that do not belong together.
 
-Order: an explicit root; CUDA_HOME or CUDA_PATH; the toolkit wheels in this Python (``pip install 'fp4patch[cuda]'``);
-``nvcc`` on PATH; /usr/local/cuda, where a DGX Spark has it, on PATH only in login shells. A toolkit that the
-user names is used or refused, never silently ignored. The wheels come before PATH because their versions are pinned,
-and numbers can be compared.
+Order: CUDA_HOME or CUDA_PATH; the toolkit wheels in this Python (``pip install 'fp4patch[cuda]'``); ``nvcc`` on PATH;
+/usr/local/cuda, where a DGX Spark has it, on PATH only in login shells. A toolkit that the user names is used or
+refused, never silently ignored. The wheels come before PATH because their versions are pinned, and numbers can be
+compared.
 """
 
 import contextlib
 import hashlib
-import mmap
 import os
 import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from fp4patch.proof.result import ToolchainInfo
 
 INSTALL = install("cuda")
 USUAL = Path("/usr/local/cuda")
-_WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"
+_REMEDY = f"install the pinned toolkit ({INSTALL}), or name another with CUDA_HOME"
 
 # host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read from that file.
 _NEWEST_GCC = re.compile(r"^\s*#\s*if\s+__GNUC__\s*>\s*(\d+)", re.MULTILINE)
@@ -59,33 +58,19 @@ class Toolchain:
 
 
 def find_toolchain(
-    cuda_root: Path | None = None,
-    *,
-    environ: Mapping[str, str] | None = None,
-    site_packages: Sequence[Path] | None = None,
-    usual: Path = USUAL,
+    *, environ: Mapping[str, str] | None = None, site_packages: Sequence[Path] | None = None, usual: Path = USUAL
 ) -> Toolchain:
     """Find and check a toolkit; ToolchainError names the missing or mixed parts, and the remedy.
 
     ``site_packages`` are the directories that may hold NVIDIA's wheels; by default those that this Python imports from.
     """
     environ = os.environ if environ is None else environ
-    folders = [Path(entry) for entry in sys.path if entry] if site_packages is None else list(site_packages)
-    path = environ.get("PATH", os.defpath)
-    wheels = wheel_roots(folders)
-
-    program = _compiler(environ, wheels, cuda_root, usual)
-    if program is None:
-        where = f"this Python's packages, on PATH or in {usual}"
-        raise ToolchainError(f"there is no CUDA compiler: no nvcc in {where}", help=_WHEELS)
-    root = program.parent.parent
+    wheels = wheel_roots([Path(entry) for entry in sys.path if entry] if site_packages is None else site_packages)
+    root = _root(environ, wheels, usual)
     nvcc, ptxas, cicc = root / "bin/nvcc", root / "bin/ptxas", root / "nvvm/bin/cicc"
-    for tool, package in ((nvcc, "nvidia-cuda-nvcc"), (ptxas, "nvidia-cuda-nvcc"), (cicc, "nvidia-nvvm")):
+    for tool in (nvcc, ptxas, cicc):
         if not os.access(tool, os.X_OK):
-            raise ToolchainError(
-                f"the CUDA toolkit in {root} has no {tool.relative_to(root)}",
-                help=f"of the package index's wheels that is {package}; {_WHEELS}",
-            )
+            raise ToolchainError(f"the CUDA toolkit in {root} has no {tool.relative_to(root)}", help=_REMEDY)
     versions = {"nvcc": version_of(nvcc), "cicc": stated_version(cicc), "ptxas": version_of(ptxas)}
     if len({release(version) for version in versions.values()}) > 1:
         mixed = ", ".join(f"{tool} {version}" for tool, version in versions.items())
@@ -93,30 +78,15 @@ def find_toolchain(
             f"the CUDA toolkit in {root} is mixed: {mixed}",
             help="their intermediate files do not fit each other; reinstall all parts of one release: " + INSTALL,
         )
-
-    found = (place / "bin/nvdisasm" for place in dict.fromkeys((root, *wheels)))
-    disassemblers = {tool: version_of(tool) for tool in found if os.access(tool, os.X_OK)}
-    if not disassemblers:
+    programs = (place / "bin/nvdisasm" for place in dict.fromkeys((root, *wheels)))
+    disassemblers = {tool: version_of(tool) for tool in programs if os.access(tool, os.X_OK)}
+    nvdisasm, disassembler = max(disassemblers.items(), key=lambda item: release(item[1]), default=(root, ""))
+    if not disassembler or release(disassembler) < release(versions["ptxas"]):
         raise ToolchainError(
-            f"there is no nvdisasm in {root}, nor among this Python's packages",
-            help="without a disassembler nothing can be verified; " + INSTALL,
+            f"there is no nvdisasm as new as ptxas {versions['ptxas']}, whose code an older one may misread",
+            help=f"{INSTALL} brings one",
         )
-    nvdisasm, disassembler = max(disassemblers.items(), key=lambda one: release(one[1]))
-    if release(disassembler) < release(versions["ptxas"]):
-        raise ToolchainError(
-            f"nvdisasm {disassembler} is older than ptxas {versions['ptxas']}, and may misread its code",
-            help=f"it is {nvdisasm}; {INSTALL} brings a newer one",
-        )
-
-    host = _host_compiler(environ, path)
-    host_version = _host_version(host)
-    newest = newest_gcc(root)
-    if newest is not None and int(host_version.split(".", 1)[0]) > newest:
-        raise ToolchainError(
-            f"{host} is version {host_version}, and CUDA {versions['nvcc']} allows g++ {newest} at most",
-            help=f"install g++-{newest} and set NVCC_CCBIN=g++-{newest}",
-        )
-
+    host, host_version = _host_compiler(environ, root)
     return Toolchain(
         root=root,
         nvcc=nvcc,
@@ -145,11 +115,10 @@ def wheel_roots(folders: Sequence[Path]) -> list[Path]:
     return sorted(found, key=lambda root: int(re.sub(r"\D", "", root.name) or 0), reverse=True)
 
 
-def named_roots(environ: Mapping[str, str], explicit: Path | None = None) -> list[tuple[str, Path]]:
-    """Return the toolkits that the user names, each with the option or the variable."""
-    named = [("--cuda-root", str(explicit))] if explicit is not None else []
-    named += [(name, environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
-    return [(source, Path(value).expanduser().resolve()) for source, value in named]
+def named_roots(environ: Mapping[str, str]) -> list[tuple[str, Path]]:
+    """Return the toolkits that the user names, each with the variable."""
+    named = [(name, environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
+    return [(variable, Path(value).expanduser().resolve()) for variable, value in named]
 
 
 def roots_on_path(path: str) -> Iterator[Path]:
@@ -171,19 +140,21 @@ def roots_on_path(path: str) -> Iterator[Path]:
         raise unknown[0]
 
 
-def _compiler(environ: Mapping[str, str], wheels: Sequence[Path], explicit: Path | None, usual: Path) -> Path | None:
-    """Return nvcc of the toolkit that is to be used: one that is named, of a wheel, on PATH, or the usual one.
+def _root(environ: Mapping[str, str], wheels: Sequence[Path], usual: Path) -> Path:
+    """Return the toolkit that is to be used: one that is named, of a wheel, on PATH, or the usual one.
 
-    ToolchainError is raised if one that is named has no such program.
+    ToolchainError where there is none, or where one that is named has no compiler.
     """
-    for source, root in named_roots(environ, explicit):
-        if not os.access(program := root / "bin/nvcc", os.X_OK):
-            remedy = "name the directory that holds bin/nvcc" if explicit else f"correct or unset {source}"
-            raise ToolchainError(f"{source} is {root}, where there is no bin/nvcc", help=f"{remedy}, or {INSTALL}")
-        return program
-    path = environ.get("PATH", os.defpath)
-    programs = (root / "bin/nvcc" for root in chain(wheels, roots_on_path(path), [usual]))
-    return next((program for program in programs if os.access(program, os.X_OK)), None)
+    for variable, root in named_roots(environ):
+        if not os.access(root / "bin/nvcc", os.X_OK):
+            message = f"{variable} is {root}, where there is no bin/nvcc"
+            raise ToolchainError(message, help=f"correct or unset {variable}, or {INSTALL}")
+        return root
+    for root in chain(wheels, roots_on_path(environ.get("PATH", os.defpath)), [usual]):
+        if os.access(root / "bin/nvcc", os.X_OK):
+            return root
+    where = f"this Python's packages, on PATH or in {usual}"
+    raise ToolchainError(f"there is no CUDA compiler: no nvcc in {where}", help=_REMEDY)
 
 
 def _root_of(program: Path) -> Path:
@@ -195,7 +166,7 @@ def _root_of(program: Path) -> Path:
     told = _output([str(program), "--dryrun", "-cubin", "-x", "cu", os.devnull])
     top = re.search(r"^#\$ TOP=(.+)$", told, re.MULTILINE)
     if top is None or not (root := Path(top[1].strip()).resolve()).joinpath("bin/nvcc").is_file():
-        raise ToolchainError(f"{program} does not state the path of its toolkit", help=_WHEELS)
+        raise ToolchainError(f"{program} does not state the path of its toolkit", help=_REMEDY)
     return root
 
 
@@ -211,77 +182,60 @@ def _fingerprint(programs: Sequence[Path]) -> str:
 
 
 def _library_flags(root: Path) -> tuple[str, ...]:
-    """Return the profile of CUDA 13.0 and 13.1 names ``lib64``; their wheels have ``lib``."""
-    if not (root / "lib64").is_dir() and (root / "lib").is_dir():
-        return ("-L", str(root / "lib"))
-    return ()
+    """Return the flag that names ``lib`` where the profile names ``lib64``: CUDA 13.0 and 13.1, installed as wheels."""
+    return ("-L", str(root / "lib")) if (root / "lib").is_dir() and not (root / "lib64").is_dir() else ()
 
 
-def _host_compiler(environ: Mapping[str, str], path: str) -> Path:
-    asked = environ.get("NVCC_CCBIN", "")
-    found = shutil.which(asked or "g++", path=path)
-    if found is None and asked and (inside := Path(asked) / "g++").is_file():
-        found = str(inside)  # nvcc accepts a directory as well
-    if found is None:
+def _host_compiler(environ: Mapping[str, str], root: Path) -> tuple[Path, str]:
+    """Return the host compiler that nvcc is to use, and its version."""
+    name = environ.get("NVCC_CCBIN") or "g++"
+    compiler = shutil.which(name, path=environ.get("PATH", os.defpath))
+    if compiler is None:
         raise ToolchainError(
-            f"NVCC_CCBIN is {asked}, which is not a program" if asked else "there is no g++ on PATH",
-            help="nvcc needs a host compiler even for device code: install one (Debian, Ubuntu: `apt install g++`; "
-            "Fedora: `dnf install gcc-c++`), or set NVCC_CCBIN to one",
+            f"there is no {name}, which nvcc takes for the host",
+            help="install one (Debian, Ubuntu: `apt install g++`; Fedora: `dnf install gcc-c++`), or set NVCC_CCBIN",
         )
-    return Path(found)
-
-
-def _host_version(compiler: Path) -> str:
-    version = _output([str(compiler), "-dumpfullversion", "-dumpversion"]).strip()
+    version = _output([compiler, "-dumpfullversion", "-dumpversion"]).strip()
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         raise ToolchainError(f"{compiler} does not state its version", help="set NVCC_CCBIN to a g++")
-    return version
+    newest = newest_gcc(root)
+    if newest is not None and int(version.partition(".")[0]) > newest:
+        raise ToolchainError(
+            f"{compiler} is version {version}, and the CUDA toolkit in {root} allows g++ {newest} at most",
+            help=f"install g++-{newest} and set NVCC_CCBIN=g++-{newest}",
+        )
+    return Path(compiler), version
 
 
 def newest_gcc(root: Path) -> int | None:
     """Return the newest g++ that this toolkit's headers accept; None if they do not state it."""
     header = root / "include/crt/host_config.h"
-    if not header.is_file():
-        raise ToolchainError(
-            f"the CUDA toolkit in {root} has no include/crt/host_config.h",
-            help=f"of the package index's wheels that is nvidia-cuda-crt; {_WHEELS}",
-        )
-    limit = _NEWEST_GCC.search(header.read_text(encoding="utf-8", errors="replace"))
+    limit = _NEWEST_GCC.search(header.read_text(encoding="utf-8", errors="replace")) if header.is_file() else None
     return int(limit[1]) if limit else None
 
 
 def version_of(tool: Path) -> str:
     """Return the release that nvcc, ptxas or a disassembler prints: ``13.0.88``. ToolchainError if it prints none."""
-    said = RELEASE.search(_output([str(tool), "--version"]).encode())
-    if said is None:
-        raise ToolchainError(f"{tool} does not state its version", help=_WHEELS)
-    return said[1].decode()
+    stated = RELEASE.search(_output([str(tool), "--version"]).encode())
+    if stated is None:
+        raise ToolchainError(f"{tool} does not state its version", help=_REMEDY)
+    return stated[1].decode()
 
 
+@cache
 def stated_version(tool: Path) -> str:
-    """Return the version inside the file: cicc has no option that prints it."""
-    state = tool.stat()
-    return _inside(tool, state.st_ino, state.st_size, state.st_mtime_ns)
-
-
-@lru_cache
-def _inside(tool: Path, _inode: int, size: int, _mtime: int) -> str:
-    """Return the version inside a file of 70 MB, which doctor asks for several times; read anew if it changed."""
-    with tool.open("rb") as file:
-        if not size:
-            raise ToolchainError(f"{tool} is empty", help=_WHEELS)
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            said = RELEASE.search(content)
-            if said is None:
-                raise ToolchainError(f"{tool} does not state its version", help=_WHEELS)
-            return said[1].decode()
+    """Return the version inside a file of 70 MB: cicc has no option that prints it."""
+    stated = RELEASE.search(tool.read_bytes())
+    if stated is None:
+        raise ToolchainError(f"{tool} does not state its version", help=_REMEDY)
+    return stated[1].decode()
 
 
 def _output(command: list[str]) -> str:
     try:
         done = process.run(command)
     except OSError as error:
-        raise ToolchainError(f"{command[0]} {error.strerror}", help=_WHEELS) from error
+        raise ToolchainError(f"{command[0]} {error.strerror}", help=_REMEDY) from error
     return done.out + done.err
 
 

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fp4patch.core.document import Document
-from fp4patch.core.results import OnTree, PassOrFail, Verdict, overall, verdict_on
+from fp4patch.core.results import OnTree, Verdict, overall, verdict_on
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.coverage import number_of_lines, places
 
 if TYPE_CHECKING:
     from fp4patch.proof.execution.result import Execution
-    from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
-
-EXECUTED = "executed as promised"
-"""The check that a probe's machine code was executed and gave what the variant promises."""
+    from fp4patch.proof.result import ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)
@@ -36,11 +33,6 @@ class Check(Document):
     verdict: Verdict
     detail: str
     """Evidence that was found: ``4 F2FP.SATFINITE.E2M1…``."""
-
-    @classmethod
-    def of(cls, rule: str, because: str, holds: object, detail: str) -> Check:
-        """Return the check of a condition that holds, or does not."""
-        return cls(rule, because, verdict_on(holds), detail)
 
 
 def on_checks(checks: Iterable[Check]) -> Verdict:
@@ -59,11 +51,6 @@ def on_execution(execution: Execution) -> Verdict:
         return verdict_on(batch.inputs and not batch.mismatches)
     corners = any(row.breaks(execution.promise) for row in execution.corners)
     return verdict_on(execution.report and execution.report.keeps(execution.promise) and not corners)
-
-
-def on_build(build: BuildResult) -> PassOrFail:
-    """Return PASS if nothing was expected of a build that it does not do."""
-    return verdict_on(not build.detail)
 
 
 def on_tree(report: VerifyReport) -> OnTree:
@@ -106,7 +93,7 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         detail = "No probe ran, so nothing is known about the machine code."
         return Headline(verdict, f"Not verified: nothing was checked{_of_diffs(reports)}", detail)
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
-    numbers = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + counts(reports))
+    numbers = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + _counts(reports))
     if verdict.failed:
         title = f"Not verified: {'; '.join(_failures(reports))}{_of_diffs(reports)}"
         return Headline(verdict, title, f"{variant} on {looked_at}: {numbers}.")
@@ -158,15 +145,14 @@ def _longer(results: Sequence[ProbeResult]) -> str:
     Probes that choose the software by a macro, as ``FP4PATCH_FORCE_SOFTWARE``, do not count.
     """
     factors = {
-        (result.after.size / result.before.size, result.before.fp4 > result.after.fp4): result.arch
+        result.after.size / result.before.size: result.arch
         for result in results
-        if result.before and result.after and not result.chosen_by_a_macro and result.before.size
+        if result.before and result.after and not result.forced and result.before.size
     }
-    (factor, conversion), arch = max(factors.items(), default=((1.0, False), None))
+    factor = max(factors, default=1.0)
     if factor < _LONGER:
         return ""
-    than = "the instruction" if conversion else "before"
-    return f"; on {arch} up to {factor:.0f} times longer than {than}, as this variant is defined"
+    return f"; on {factors[factor]} up to {factor:.0f} times longer than upstream's code, as this variant is defined"
 
 
 _LONGER = 1.5
@@ -175,18 +161,15 @@ _LONGER = 1.5
 
 def _failures(reports: Sequence[VerifyReport]) -> list[str]:
     """Return what failed, each as a clause with its number."""
-    results = [result for report in reports for result in report.results]
-    checks = [check for result in results for check in result.checks]
+    checks = [check for report in reports for result in report.results for check in result.checks]
     executions = [run.verdict for report in reports if report.executed for run in report.executed.executions]
-    unsupported = sorted({result.arch for result in results if result.verdict is Verdict.UNSUPPORTED})
-    failed = sum(check.verdict is Verdict.FAIL for check in checks)
+    failed = sum(check.verdict.failed for check in checks)
     wrong = sum(run.failed for run in executions)
     lost = sum(build.verdict.failed for report in reports for build in report.builds)
     problems = sum(len(report.problems) for report in reports)
     empty = [report.tree for report in reports if report.verdict.failed and not (report.results or report.builds)]
     clauses = {
         f"{failed} of {counted(len(checks), 'check')} failed": failed,
-        f"the toolkit cannot compile for {listed([str(arch) for arch in unsupported])}": unsupported,
         f"{counted(problems, 'problem')} beside the probes": problems,
         f"{wrong} of {len(executions)} executions are not as promised": wrong,
         f"{counted(lost, 'result')} of the tree's own build not as declared": lost,
@@ -195,13 +178,12 @@ def _failures(reports: Sequence[VerifyReport]) -> list[str]:
     return [clause for clause, holds in clauses.items() if holds]
 
 
-def counts(reports: Sequence[VerifyReport]) -> list[str]:
+def _counts(reports: Sequence[VerifyReport]) -> list[str]:
     """Return what was counted: the checks of machine code, and the evaluations of the tree's own build."""
     checks = sum(len(result.checks) for report in reports for result in report.results)
     builds = sum(len(report.builds) for report in reports)
-    conditions = " and of conditions" if any(not build.cuda for report in reports for build in report.builds) else ""
-    return [f"{counted(checks, 'check')}"] * bool(checks or not builds) + [
-        f"{counted(builds, 'evaluation')} of the build{conditions}"
+    return [counted(checks, "check")] * bool(checks or not builds) + [
+        f"{counted(builds, 'evaluation')} of the build"
     ] * bool(builds)
 
 
@@ -214,19 +196,11 @@ def reason(result: ProbeResult) -> str:
     """Return the reason why this probe failed, in one short line; empty if it passed."""
     if not result.verdict.failed:
         return ""
-    if result.verdict is Verdict.UNSUPPORTED:
-        return f"this toolkit cannot compile for {result.arch}"
     failed = failed_checks(result)
     if result.error and not (result.after and failed):
-        line = re.sub(r"^/\S*/(?=[^\s/])", "", _error_line(result.error))  # directories add nothing in a table
-        return textwrap.shorten(line, 72, placeholder=" …")
+        lines = result.error.strip().splitlines()
+        line = next((line for line in lines if "error" in line.lower()), lines[0])
+        return textwrap.shorten(re.sub(r"^/\S*/(?=[^\s/])", "", line), 72, placeholder=" …")
     if failed:
-        what = failed[0].detail.partition(" (")[0] if failed[0].rule == EXECUTED else failed[0].rule
-        return what + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
+        return failed[0].rule + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
     return "nothing was checked"
-
-
-def _error_line(error: str) -> str:
-    """Return the line of a compiler's output that names the error, else its first."""
-    lines = [line.strip() for line in error.splitlines() if line.strip()]
-    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")

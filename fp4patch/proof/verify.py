@@ -53,7 +53,6 @@ class VerifyRequest:
     """Empty: the one that the trees' receipts name."""
     archs: str | None = None
     """``sm_120a,sm_121a``; None: the variant's own."""
-    cuda_root: Path | None = None
     torch_include: Path | None = None
     jobs: int | None = None
     """Compilations, or threads of a sweep, at a time; None: one for each core."""
@@ -89,7 +88,7 @@ def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: 
     variant = catalog.variant(request.variant or _applied_variant(identified))
     own = ",".join(variant.arch)
     archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
-    toolchain = find_toolchain(request.cuda_root)
+    toolchain = find_toolchain()
     if request.executes:
         must_run_programs(Path(tempfile.gettempdir()))
     headers = find_headers(request.torch_include)

@@ -72,7 +72,7 @@ def test_what_failed_stands_below_with_rule_finding_and_reason() -> None:
     block = "fail: cutlass/e2m1-x2 on sm_121a\n  rule     without branches\n  found    1 branch: BRA\n"
     assert block + "  because  both sides would be paid for\n" in shown
     assert "fail: vllm/arch-lists, 12.1a with CUDA 13.0: 12.0f → 12.0f; 12.1a is" in shown
-    assert "the toolkit cannot compile for sm_121a" in text(VerifyText(REPORTS["unsupported"]))
+    assert "unsupported: cutlass/e2m1-x4 on sm_121a" in text(VerifyText(REPORTS["unsupported"]))
     assert "Not verified: nothing was checked" in text(VerifyText(REPORTS["empty"]))
 
 

@@ -103,8 +103,8 @@ def test_verify_executes_all_inputs_where_the_pristine_side_does_not_compile(
             'replace = "&& (__CUDA_ARCH__ >= 1210)',
             "undefined",
         ),
-        ("tree", "low, %2, %1;", "low, %1, %2;", "executed as promised"),
-        ("tree", "float(v.w) * scale", "float(v.w)", "executed as promised"),
+        ("tree", "low, %2, %1;", "low, %1, %2;", "gives what the variant promises"),
+        ("tree", "float(v.w) * scale", "float(v.w)", "gives what the variant promises"),
     ],
 )
 def test_verify_finds_a_sabotage(

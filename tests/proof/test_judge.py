@@ -10,9 +10,8 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict, overall
-from fp4patch.proof.judge import Effects, concerns, effects, judge, unjudged
+from fp4patch.proof.judge import concerns, effects, judge, unjudged
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
@@ -62,7 +61,6 @@ def test_identical_holds_only_where_no_byte_differs() -> None:
     assert one(rule(identical=True), code, code).verdict is Verdict.PASS
     failed = one(rule(identical=True), longer, code)
     assert failed.verdict is Verdict.FAIL
-    assert failed.detail == "the code differs: +1 branch, +1 float"
     alone = one(rule(identical=True), longer, None)
     assert alone.verdict is Verdict.FAIL
     assert "did not compile" in alone.detail
@@ -134,7 +132,6 @@ NO_PROBE = "a probe to which the rule for {} on sm_120a, sm_121a applies"
         ([replace(RULE, arch=("sm_121a",))], [PROBE], [], False, ["a rule for lib/x8 on sm_120a"]),
         ([], [UNIT], [], False, ["a rule for lib/file on sm_120a"]),
         ([RULE, replace(RULE, arch=("sm_121a",))], [PROBE], [], False, []),
-        ([replace(RULE, forbids=())], [PROBE], [], False, ["a condition in the rule for lib/* on sm_120a, sm_121a"]),
         ([RULE, replace(RULE, probes=("lib/x16",))], [PROBE], [X16], False, []),
         ([RULE], [HOST], [PROBE], False, ["at least one probe whose machine code is judged"]),
         ([], [HOST], [], False, []),
@@ -177,9 +174,7 @@ def compiled(*opcodes: str) -> SassListing:
 )
 def test_effects_that_no_execution_shows_are_those_of_upstream(pristine: str, patched: str, found: str) -> None:
     before, after = compiled(*pristine.split()), compiled(*patched.split())
-    row = ProbeResult("lib/x8", "", A121, ProbeKind.SASS, before, replace(after, code_sha256="1"), ())
-    failed = list(effects(row, Effects.of(before)))
+    failed = list(effects(after, [before]))
     assert [check.detail for check in failed] == [found] * bool(found)
     assert all(check.verdict.failed for check in failed)
-    assert list(effects(row, Effects.of(before, after))) == []
-    assert list(effects(replace(row, after=after), Effects.of(before))) == []
+    assert list(effects(after, [before, after])) == []

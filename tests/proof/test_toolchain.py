@@ -45,15 +45,15 @@ class Machine:
         (root / "lib").mkdir()
         return root
 
-    def find(self, root: Path | None = None, *, first: Path | None = None, **environ: str) -> Toolchain:
+    def find(self, *, first: Path | None = None, **environ: str) -> Toolchain:
         """Find a toolchain; ``first`` is a directory that comes first on PATH."""
         path = f"{first}:{self.path}" if first else self.path
         usual = self.folder / "usr/local/cuda"
-        return find_toolchain(root, environ={"PATH": path} | environ, site_packages=[self.site], usual=usual)
+        return find_toolchain(environ={"PATH": path} | environ, site_packages=[self.site], usual=usual)
 
-    def refusal(self, root: Path | None = None, *, first: Path | None = None, **environ: str) -> str:
+    def refusal(self, *, first: Path | None = None, **environ: str) -> str:
         with pytest.raises(ToolchainError) as caught:
-            self.find(root, first=first, **environ)
+            self.find(first=first, **environ)
         assert caught.value.help, "every refusal says what to do"
         return f"{caught.value.message}; {caught.value.help}"
 
@@ -87,7 +87,6 @@ def test_a_named_root_comes_before_the_wheels_these_before_path_and_the_usual_pl
     home = machine.kit("home")
     assert machine.find(first=system / "bin", CUDA_HOME=str(home)).root == home
     assert machine.find(first=system / "bin", CUDA_PATH=str(home)).root == home
-    assert machine.find(machine.kit("asked"), CUDA_HOME=str(home)).root == machine.folder / "asked"
 
 
 def test_a_link_or_a_script_on_path_leads_to_its_root(machine: Machine) -> None:
@@ -103,7 +102,6 @@ def test_a_link_or_a_script_on_path_leads_to_its_root(machine: Machine) -> None:
 
 def test_a_named_root_without_compiler_is_not_passed_over(machine: Machine) -> None:
     machine.kit(machine.wheel)
-    assert "--cuda-root is" in machine.refusal(machine.folder)
     refused = machine.refusal(CUDA_HOME=str(machine.folder))
     assert "CUDA_HOME is" in refused
     assert "unset CUDA_HOME" in refused
@@ -112,23 +110,19 @@ def test_a_named_root_without_compiler_is_not_passed_over(machine: Machine) -> N
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({"ptxas": ""}, ["has no bin/ptxas", "nvidia-cuda-nvcc"]),
-        ({"cicc": ""}, ["has no nvvm/bin/cicc", "nvidia-nvvm"]),
+        ({"ptxas": ""}, ["has no bin/ptxas", "fp4patch[cuda]"]),
+        ({"cicc": ""}, ["has no nvvm/bin/cicc"]),
         ({"cicc": "13.5.37"}, ["mixed: nvcc 13.0.88, cicc 13.5.37, ptxas 13.0.88"]),
         ({"nvdisasm": ""}, ["no nvdisasm"]),
-        ({"nvdisasm": "12.9.88"}, ["nvdisasm 12.9.88 is older than ptxas 13.0.88"]),
+        ({"nvdisasm": "12.9.88"}, ["no nvdisasm as new as ptxas 13.0.88"]),
         ({"newest_gcc": 11}, ["allows g++ 11 at most", "NVCC_CCBIN=g++-11"]),
     ],
 )
 def test_a_missing_part_and_parts_that_do_not_fit_are_refused(
     machine: Machine, parts: dict[str, str], said: list[str]
 ) -> None:
-    refused = machine.refusal(machine.kit(**parts))  # type: ignore[arg-type]
+    refused = machine.refusal(CUDA_HOME=str(machine.kit(**parts)))  # type: ignore[arg-type]
     assert all(text in refused for text in said), refused
-
-
-def test_parts_of_one_release_may_differ_in_build(machine: Machine) -> None:
-    assert machine.find(machine.kit(cicc="13.0.48")).info.cicc == "13.0.48"
 
 
 @pytest.mark.parametrize(
@@ -139,30 +133,30 @@ def test_the_newest_disassembler_is_taken_and_of_equals_the_toolkits(
     machine: Machine, of_toolkit: str, taken: str
 ) -> None:
     script(machine.wheel / "bin/nvdisasm", states("13.5.37"))
-    found = machine.find(machine.kit(nvdisasm=of_toolkit))
+    found = machine.find(CUDA_HOME=str(machine.kit(nvdisasm=of_toolkit)))
     assert found.nvdisasm == machine.folder / taken / "bin/nvdisasm"
     assert found.root == machine.folder / "cuda"
 
 
 def test_the_host_compiler_asked_for_is_the_one_used(machine: Machine) -> None:
-    root, other = machine.kit(), script(machine.folder / "other/g++-11", "echo 11.4.0")
-    found = machine.find(root, NVCC_CCBIN=str(other))
+    home, other = str(machine.kit()), script(machine.folder / "other/g++-11", "echo 11.4.0")
+    found = machine.find(CUDA_HOME=home, NVCC_CCBIN=str(other))
     assert (found.info.host_compiler, found.flags[:2]) == ("g++-11 11.4.0", ("-ccbin", str(other)))
-    assert "NVCC_CCBIN is g++-7" in machine.refusal(root, NVCC_CCBIN="g++-7")
+    assert "there is no g++-7" in machine.refusal(CUDA_HOME=home, NVCC_CCBIN="g++-7")
     machine.path = str(machine.folder)
-    assert "there is no g++ on PATH" in machine.refusal(root)
+    assert "there is no g++" in machine.refusal(CUDA_HOME=home)
 
 
 def test_libraries_are_named_where_the_profile_would_miss_them(machine: Machine) -> None:
     root = machine.kit()
-    assert machine.find(root).flags[2:] == ("-L", str(root / "lib"))
+    assert machine.find(CUDA_HOME=str(root)).flags[2:] == ("-L", str(root / "lib"))
     (root / "lib64").mkdir()
-    assert machine.find(root).flags[2:] == ()
+    assert machine.find(CUDA_HOME=str(root)).flags[2:] == ()
 
 
 def test_flags_from_the_environment_reach_no_compilation(machine: Machine) -> None:
     found = machine.find(
-        machine.kit(),
+        CUDA_HOME=str(machine.kit()),
         HOME="/here",
         TMPDIR="/there",
         NVCC_APPEND_FLAGS="-g",
@@ -179,8 +173,8 @@ def test_another_program_of_the_same_version_is_told_apart_and_another_place_is_
     machine: Machine, part: str
 ) -> None:
     root = machine.kit()
-    before = machine.find(root).fingerprint
-    assert machine.find(machine.kit("elsewhere")).fingerprint == before
+    before = machine.find(CUDA_HOME=str(root)).fingerprint
+    assert machine.find(CUDA_HOME=str(machine.kit("elsewhere"))).fingerprint == before
     with (root / part).open("a") as file:
         file.write("# -DFROB\n")
-    assert machine.find(root).fingerprint != before
+    assert machine.find(CUDA_HOME=str(root)).fingerprint != before
