@@ -12,7 +12,7 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.console import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
 from fp4patch.core.results import Verdict
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.coverage import Coverage, LineSpan, places
+from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, Coverage, places
 from fp4patch.proof.execution.result import Executed, Execution, summary
 from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
 from fp4patch.proof.verdict import failed_checks, headline, reason, unread_files
@@ -99,10 +99,9 @@ def executions(executed: Executed, *, failed: bool = False) -> Iterator[str]:
 
 def unchecked(coverage: Coverage) -> Iterator[str]:
     """Yield the changed lines that no check judged, by the reason, and the files that no probe reads."""
-    by_reason: dict[str, list[LineSpan]] = {}
-    for span in (*coverage.compiled, *coverage.left_out):
-        by_reason.setdefault(span.because, []).append(span)
-    yield from (f"{because}: {', '.join(places(spans))}" for because, spans in by_reason.items())
+    for because in (NO_CODE, LEFT_OUT):
+        if spans := coverage.unjudged_for(because):
+            yield f"{because}: {', '.join(places(spans))}"
     if coverage.unread:
         yield unread_files(coverage.unread)
 

@@ -20,13 +20,12 @@ and lines of braces alone need no check. On each target that something was compi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import Enum, IntEnum, auto
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document
@@ -38,6 +37,9 @@ from fp4patch.proof.source_lines import SourceLines
 NOT_READ = "no probe reads the file"
 LEFT_OUT = "the preprocessor leaves it out on every target"
 NO_CODE = "no code that was judged has an instruction of it"
+_JUDGED = ""
+_STATES = (NOT_READ, LEFT_OUT, NO_CODE, _JUDGED)
+"""What probes are to a changed line; of several targets the last one counts."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,9 @@ class LineSpan(Document):
     because: str
 
     @property
-    def place(self) -> str:
-        """The lines as compilers name them: ``include/a.h:12-15``."""
-        return f"{self.file}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
+    def lines(self) -> str:
+        """The lines as compilers name them: ``12-15``."""
+        return f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
 
 
 @dataclass(frozen=True)
@@ -62,75 +64,34 @@ class Coverage(Document):
 
     lines: int = 0
     """Number of changed lines that need a check."""
-    files: int = 0
     unjudged: tuple[LineSpan, ...] = ()
     """Lines that nothing judged on any target: that have no judged code, that every target leaves out, or that no
     probe reads."""
 
-    @property
-    def compiled(self) -> tuple[LineSpan, ...]:
-        """Lines that nothing judged, though a target compiles them."""
-        return tuple(span for span in self.unjudged if span.because == NO_CODE)
-
-    @property
-    def left_out(self) -> tuple[LineSpan, ...]:
-        """Lines that the preprocessor leaves out on every target."""
-        return tuple(span for span in self.unjudged if span.because == LEFT_OUT)
+    def unjudged_for(self, because: str) -> tuple[LineSpan, ...]:
+        """Return the lines that nothing judged for one of the three reasons."""
+        return tuple(span for span in self.unjudged if span.because == because)
 
     @property
     def unread(self) -> tuple[str, ...]:
         """Changed files that no probe reads, nor an evaluation."""
-        return tuple(dict.fromkeys(span.file for span in self.unjudged if span.because == NOT_READ))
+        return tuple(dict.fromkeys(span.file for span in self.unjudged_for(NOT_READ)))
 
 
-def places(spans: Sequence[LineSpan]) -> list[str]:
+def places(spans: Iterable[LineSpan]) -> list[str]:
     """Return the places of these lines, one for each file: ``include/a.h:12-15,20``."""
-    by_file: dict[str, list[str]] = {}
-    for span in spans:
-        by_file.setdefault(span.file, []).append(span.place.removeprefix(f"{span.file}:"))
-    return [f"{file}:{','.join(lines)}" for file, lines in by_file.items()]
-
-
-def number_of_lines(spans: Sequence[LineSpan]) -> int:
-    """Return the number of lines in these spans."""
-    return sum(span.last - span.first + 1 for span in spans)
-
-
-class LineKind(Enum):
-    """What a changed line is, and with it what judges it."""
-
-    STATEMENT = auto()
-    DECLARATION = auto()
-    DIRECTIVE = auto()
+    by_file = groupby(spans, lambda span: span.file)
+    return [f"{file}:{','.join(span.lines for span in of_file)}" for file, of_file in by_file]
 
 
 @dataclass(frozen=True)
 class Hunk:
     """Changed lines that are judged together."""
 
-    kind: LineKind
+    kind: Literal["statement", "declaration", "directive"]
     lines: tuple[int, ...]
     statements: tuple[range, ...] = ()
     """Lines of the statements that they are in, of a hunk of statements."""
-
-
-class LineState(IntEnum):
-    """What probes are to a changed line; of several targets the greatest counts."""
-
-    NOT_READ = auto()
-    LEFT_OUT = auto()
-    NO_CODE = auto()
-    JUDGED = auto()
-
-
-_BECAUSE = {LineState.NOT_READ: NOT_READ, LineState.LEFT_OUT: LEFT_OUT, LineState.NO_CODE: NO_CODE}
-
-
-class Units(NamedTuple):
-    """The probes of one target that read a file: the lines of all, and of those whose code was judged."""
-
-    all: list[SourceLines]
-    judged: list[SourceLines]
 
 
 def coverage(
@@ -145,8 +106,8 @@ def coverage(
     ``made`` are the lines of all probes by probe and target, ``judged`` those of them whose code was judged;
     ``evaluated`` are the lines of build files and conditions that were evaluated, by file.
     """
-    number, files = 0, 0
-    by_file: dict[str, dict[int, LineState]] = {}
+    number = 0
+    by_file: dict[str, dict[int, str]] = {}
     blocks: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for path, content in sorted(after.items()):
         if content is None or content == before.get(path):
@@ -155,79 +116,66 @@ def coverage(
         changed = changed_lines(_text(before.get(path)), text)
         hunks = list(hunks_of(path, text, changed))
         number += sum(len(hunk.lines) for hunk in hunks)
-        files += bool(hunks)
-        targets = [_units(path, arch, made, judged) for arch in dict.fromkeys(arch for _, arch in made)]
+        reads: dict[Arch, list[tuple[SourceLines, bool]]] = {}
+        for at, lines in made.items():
+            if path in lines.read:
+                reads.setdefault(at[1], []).append((lines, at in judged))
         by_file[path] = {
-            line: max((_state(path, hunk, line, units) for units in targets), default=LineState.NOT_READ)
+            line: max(
+                (_state(path, hunk, line, units) for units in reads.values()), default=NOT_READ, key=_STATES.index
+            )
             for hunk in hunks
             for line in hunk.lines
             if not any(line in span for span in evaluated.get(path, ()))
         }
-        for first, block in _blocks(text, sorted(changed)):
-            blocks.setdefault(block, []).append((path, first))
-    _share(by_file, blocks)
-    return Coverage(number, files, tuple(span for path, states in by_file.items() for span in _spans(path, states)))
+        for block in _runs(sorted(changed)):
+            if len(block) >= LONG:
+                lines_of_block = tuple(text.split("\n")[block[0] - 1 : block[-1]])
+                blocks.setdefault(lines_of_block, []).append((path, block[0]))
+    for texts, copies in blocks.items():
+        _share([by_file[path] for path, _ in copies], [first for _, first in copies], len(texts))
+    return Coverage(number, tuple(span for path, states in by_file.items() for span in _spans(path, states)))
 
 
 LONG = 20
 """Lines of a block whose text is no coincidence."""
 
 
-def _blocks(after: str, changed: Sequence[int]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield each long block of lines that changed, with its first line."""
-    lines = after.split("\n")
-    starts = [at for at in range(len(changed)) if at == 0 or changed[at] > changed[at - 1] + 1]
-    for start, end in zip(starts, [*starts[1:], len(changed)], strict=True):
-        if end - start >= LONG:
-            yield changed[start], tuple(lines[changed[start] - 1 : changed[end - 1]])
+def _runs(lines: Sequence[int]) -> list[list[int]]:
+    """Return the stretches of lines that follow each other."""
+    grouped = groupby(enumerate(lines), lambda pair: pair[1] - pair[0])
+    return [[line for _, line in pairs] for _, pairs in grouped]
 
 
-def _share(
-    by_file: Mapping[str, dict[int, LineState]], blocks: Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
-) -> None:
-    """Count a line as judged if it was in another file that has the same block."""
-    for text, places in blocks.items():
-        for offset in range(len(text) if len(places) > 1 else 0):
-            same = [(by_file[path], first + offset) for path, first in places if first + offset in by_file[path]]
-            if any(states[line] is LineState.JUDGED for states, line in same):
-                for states, line in same:
-                    states[line] = LineState.JUDGED if states[line] is LineState.NO_CODE else states[line]
+def _share(files: Sequence[dict[int, str]], firsts: Sequence[int], length: int) -> None:
+    """Count a line of a block as judged in each file that has the block, if it was in one of them."""
+    for offset in range(length):
+        copies = [(states, first + offset) for states, first in zip(files, firsts, strict=True)]
+        if any(states.get(line) == _JUDGED for states, line in copies):
+            for states, line in copies:
+                if states.get(line) == NO_CODE:
+                    states[line] = _JUDGED
 
 
-def _units(
-    path: str, arch: Arch, made: Mapping[tuple[str, Arch], SourceLines], judged: Collection[tuple[str, Arch]]
-) -> Units:
-    of_arch = [(at, lines) for at, lines in made.items() if at[1] == arch and path in lines.read]
-    return Units([lines for _, lines in of_arch], [lines for at, lines in of_arch if at in judged])
-
-
-def _state(path: str, hunk: Hunk, line: int, units: Units) -> LineState:
-    """Return what the probes of a target are to a line of a hunk."""
+def _state(path: str, hunk: Hunk, line: int, units: Sequence[tuple[SourceLines, bool]]) -> str:
+    """Return what the probes of a target that read a file, each judged or not, are to a line of a hunk."""
     # For the host, nvcc writes a statement of several lines as one.
     place = [span for span in hunk.statements if line in span] or [range(line, line + 1)]
-    if not units.all:
-        return LineState.NOT_READ
-    if hunk.kind is LineKind.DIRECTIVE:
-        return LineState.JUDGED if units.judged else LineState.NO_CODE
-    if not any(unit.reads(path, place) for unit in units.all):
-        return LineState.LEFT_OUT
-    if hunk.kind is LineKind.DECLARATION:
-        return LineState.JUDGED if any(unit.reads(path, place) for unit in units.judged) else LineState.NO_CODE
-    return LineState.JUDGED if any(unit.compiles(path, hunk.statements) for unit in units.judged) else LineState.NO_CODE
+    judged = [unit for unit, is_judged in units if is_judged]
+    if hunk.kind == "directive":
+        return _JUDGED if judged else NO_CODE
+    if not any(unit.reads(path, place) for unit, _ in units):
+        return LEFT_OUT
+    if hunk.kind == "declaration":
+        return _JUDGED if any(unit.reads(path, place) for unit in judged) else NO_CODE
+    return _JUDGED if any(unit.compiles(path, hunk.statements) for unit in judged) else NO_CODE
 
 
-def _spans(path: str, states: Mapping[int, LineState]) -> Iterator[LineSpan]:
+def _spans(path: str, states: Mapping[int, str]) -> Iterator[LineSpan]:
     """Yield the lines that nothing judged, as spans that have the same reason."""
-    span: LineSpan | None = None
-    for line, state in sorted(states.items()):
-        if state is LineState.JUDGED:
-            continue
-        begins = span.first if span and (span.last + 1, span.because) == (line, _BECAUSE[state]) else line
-        if span and begins == line:
-            yield span
-        span = LineSpan(path, begins, line, _BECAUSE[state])
-    if span:
-        yield span
+    for because in _STATES[:-1]:
+        for lines in _runs(sorted(line for line, state in states.items() if state == because)):
+            yield LineSpan(path, lines[0], lines[-1], because)
 
 
 def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
@@ -236,11 +184,11 @@ def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
         try:
             yield from _hunks(lex(after), changed)
         except LexError:  # where the text is not understood, no line of it is known to be judged
-            yield Hunk(LineKind.STATEMENT, tuple(sorted(changed)))
+            yield Hunk("statement", tuple(sorted(changed)))
         return
     texts = {line: text.strip() for line, text in enumerate(after.split("\n"), 1)}
     if wanted := tuple(line for line in sorted(changed) if texts[line] and not texts[line].startswith("#")):
-        yield Hunk(LineKind.DECLARATION, wanted)
+        yield Hunk("declaration", wanted)
 
 
 def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
@@ -249,7 +197,7 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
         for directive in source.directives
         for line in range(directive.line, source.line(max(directive.start, directive.end - 1)) + 1)
     }
-    yield from (Hunk(LineKind.DIRECTIVE, (line,)) for line in sorted(directives.intersection(changed)))
+    yield from (Hunk("directive", (line,)) for line in sorted(directives.intersection(changed)))
     of_line: dict[int, list[CodePart]] = {}
     for statement in _statements(source):
         for line in statement.lines:
@@ -267,7 +215,7 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
             function = owner
             lines.append(line)
         elif inside:
-            yield Hunk(LineKind.DECLARATION, (line,))
+            yield Hunk("declaration", (line,))
     if lines:
         yield from _of_statements(lines, function, of_line)
 
@@ -280,7 +228,7 @@ def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Se
         inside = {part for parts in by_line.values() for part in parts if part.scope[: len(scope)] == scope}
         spans = {part.lines for part in inside} | {part.block for part in inside if part.block}
         own = tuple(line for line in lines if scopes[line] == scope)
-        yield Hunk(LineKind.STATEMENT, own, tuple(sorted(spans, key=lambda span: span.start)))
+        yield Hunk("statement", own, tuple(sorted(spans, key=lambda span: span.start)))
 
 
 class CodePart(NamedTuple):
@@ -314,22 +262,17 @@ def _statements(source: Source) -> list[CodePart]:
     """Return the statements and declarations of a text; of a conditional all branches, each from where the first
     began."""
     parts: list[CodePart] = []
-    scopes: list[_Scope] = []
+    scopes = [_Scope()]
     head: list[Token] = []
     saved: list[tuple[list[_Scope], list[Token]]] = []
     closed = _Scope()
     names = {directive.index: directive.name for directive in source.directives}
     functions, directive = 0, -1
 
-    def around() -> tuple[int, ...]:
-        return scopes[-1].scope if scopes else ()
-
-    def parameters() -> frozenset[str]:
-        return scopes[-1].parameters if scopes else frozenset()
-
     def finish(scope: tuple[int, ...] = ()) -> None:
         if any(token.text not in _NO_CODE for token in head):
-            parts.append(CodePart(range(head[0].line, source.line(head[-1].end - 1) + 1), scope or around()))
+            lines = range(head[0].line, source.line(head[-1].end - 1) + 1)
+            parts.append(CodePart(lines, scope or scopes[-1].scope))
         head.clear()
 
     for token in source.tokens:
@@ -344,22 +287,23 @@ def _statements(source: Source) -> list[CodePart]:
             elif name == "endif" and saved:
                 saved.pop()
         elif token.text == "{":
-            first, inner = head[0].text if head else "", around()
-            constant = _is_constant([token.text for token in head], parameters())
-            branches = constant or (first == "else" and closed.branches)
-            known = parameters() | _parameters([token.text for token in head])
-            if not inner and _is_function(head):
+            words, scope = [token.text for token in head], scopes[-1].scope
+            constant = _is_constant(words, scopes[-1].parameters)
+            branches = constant or (words[:1] == ["else"] and closed.branches)
+            if not scope and _is_function(words):
                 functions += 1
-                inner = (functions,)
+                scope = (functions,)
             finish()
-            scope = (*inner, token.start) if branches else inner
-            scopes.append(_Scope(scope, branches, len(parts) - 1 if constant else -1, known))
+            scope = (*scope, token.start) if branches else scope
+            parameters = scopes[-1].parameters | _parameters(words)
+            scopes.append(_Scope(scope, branches, len(parts) - 1 if constant else -1, parameters))
         elif token.text in "};":
             if token.text == ";":
                 head.append(token)
-            alone = around() and _is_constant([token.text for token in head], parameters())
-            finish((*around(), head[0].start) if alone else ())
-            if token.text == "}" and scopes:
+            scope = scopes[-1].scope
+            alone = scope and _is_constant([token.text for token in head], scopes[-1].parameters)
+            finish((*scope, head[0].start) if alone else ())
+            if token.text == "}" and len(scopes) > 1:
                 closed = scopes.pop()
                 if closed.head >= 0:
                     start = parts[closed.head].lines.start
@@ -411,9 +355,9 @@ _ANGLES = re.compile(r"<[^<>]*>")
 _CLASS = re.compile(r"\b(?:struct|class|union|enum)\b[^(]*$")
 
 
-def _is_function(head: Sequence[Token]) -> bool:
+def _is_function(head: Sequence[str]) -> bool:
     """Return whether the brace after these tokens, outside of functions, opens a function."""
-    text = _ATTRIBUTE.sub("", " ".join(token.text for token in head))
+    text = _ATTRIBUTE.sub("", " ".join(head))
     while text != (shorter := _ANGLES.sub("", text)):
         text = shorter
     return "(" in text and not _CLASS.search(text)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fp4patch.core.document import Document
 from fp4patch.core.results import OnTree, Verdict, overall, verdict_on
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.coverage import number_of_lines, places
+from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, places
 
 if TYPE_CHECKING:
     from fp4patch.proof.execution.result import Execution
@@ -105,17 +105,13 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
 
 def _unjudged(reports: Sequence[VerifyReport]) -> str:
     """Return a clause about the changed lines that no check judged; empty if there are none."""
-    coverages = [report.coverage for report in reports]
-    spans = {
-        "not judged": [span for coverage in coverages for span in coverage.compiled],
-        "left out by the preprocessor": [span for coverage in coverages for span in coverage.left_out],
-    }
-    clauses = [
-        f"{counted(number_of_lines(those), 'changed line')} {what}: {', '.join(places(those[:_LIMIT]))}{_more(those)}"
-        for what, those in spans.items()
-        if those
-    ]
-    if unread := [file for coverage in coverages for file in coverage.unread]:
+    clauses = []
+    for because, what in ((NO_CODE, "not judged"), (LEFT_OUT, "left out by the preprocessor")):
+        if spans := [span for report in reports for span in report.coverage.unjudged_for(because)]:
+            lines = sum(span.last - span.first + 1 for span in spans)
+            where = f"{', '.join(places(spans[:_LIMIT]))}{_more(spans)}"
+            clauses.append(f"{counted(lines, 'changed line')} {what}: {where}")
+    if unread := [file for report in reports for file in report.coverage.unread]:
         clauses.append(unread_files(unread))
     return "".join(f"; {clause}" for clause in clauses)
 

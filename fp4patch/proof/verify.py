@@ -29,7 +29,7 @@ from fp4patch.edits.language import language
 from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
 from fp4patch.proof.counts import Records, file_of, recorded
-from fp4patch.proof.coverage import Coverage, coverage
+from fp4patch.proof.coverage import NO_CODE, Coverage, coverage
 from fp4patch.proof.dependence import dependencies
 from fp4patch.proof.execute import ExecuteRequest, checks_of, checks_with_other_flags, execute_probes, with_checks
 from fp4patch.proof.execution.result import Executed
@@ -222,7 +222,7 @@ def _evaluated_lines(
 
 def _unjudged_lines(coverage: Coverage) -> Iterator[Problem]:
     """Yield a problem for each stretch of changed lines that a target compiles, and that nothing judged."""
-    for span in coverage.compiled:
+    for span in coverage.unjudged_for(NO_CODE):
         expected = f"a check of lines {span.first} to {span.last}"
         yield Problem(expected, f"none: {span.because}", file=span.file, line=span.first)
 

@@ -82,7 +82,7 @@ def test_what_was_not_checked_is_listed_and_what_a_person_can_do_about_it_comes_
         SetAside("cutlass/old", "", "this release has no such function"),
     )
     spans = tuple(LineSpan("a.h", line, line + 1, NO_CODE) for line in (10, 20, 30, 40))
-    lacking = replace(REPORTS["pass"], set_aside=aside, coverage=Coverage(50, 1, spans))
+    lacking = replace(REPORTS["pass"], set_aside=aside, coverage=Coverage(50, spans))
     short, long = (" ".join(text(VerifyText(lacking, details)).split()) for details in (False, True))
     assert "8 changed lines not judged: a.h:10-11,20-21,30-31 and 1 more" in short
     assert "not run gemm: it takes minutes: --all runs it" in short

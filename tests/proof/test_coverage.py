@@ -55,12 +55,12 @@ def judged(
 
 
 def places(of: Coverage) -> list[tuple[str, str]]:
-    return [(span.place, span.because) for span in of.unjudged]
+    return [(f"{span.file}:{span.lines}", span.because) for span in of.unjudged]
 
 
 def test_a_line_is_judged_where_a_kernel_has_an_instruction_of_it() -> None:
     found = judged(after(4, 7), {A: [4, 7], F: [4, 7]})
-    assert (found.lines, found.files, found.unjudged) == (2, 1, ())
+    assert (found.lines, found.unjudged) == (2, ())
 
 
 def test_a_function_that_no_probe_calls_is_not_judged_whatever_else_its_file_holds() -> None:
@@ -78,13 +78,13 @@ def test_a_line_without_code_on_one_target_may_be_judged_on_another() -> None:
 def test_a_file_that_no_probe_reads_is_not_judged() -> None:
     found = judged(after(4, 7), {})
     assert places(found) == [("a.h:4", NOT_READ), ("a.h:7", NOT_READ)]
-    assert (found.compiled, found.unread) == ((), ("a.h",))
+    assert (found.unjudged_for(NO_CODE), found.unread) == ((), ("a.h",))
 
 
 def test_a_line_that_is_compiled_for_no_target_is_named_and_no_failure() -> None:
     found = judged(after(11), {A: [4], F: [4]}, {A: [1, 4], F: [1, 4]})
     assert places(found) == [("a.h:11", LEFT_OUT)]
-    assert (found.compiled, found.unread) == ((), ())
+    assert (found.unjudged_for(NO_CODE), found.unread) == ((), ())
 
 
 def test_a_constant_condition_is_judged_with_the_code_of_its_block_and_its_block_alone() -> None:

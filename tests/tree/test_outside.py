@@ -244,6 +244,6 @@ def test_verify_states_what_a_diff_changes_and_judges_the_variant(
     assert (status, document["verdict"]) == (0, "pass")
     assert document["diffs"] == {"mlx/pr-1": 3}
     assert document["patches"] == ["mlx/pr-1 1", "mlx/family-guard 1"]
-    assert document["coverage"]["files"] == 1
+    assert document["coverage"]["lines"] > 0
     said = fp4patch("verify", "--no-execute", tree)
     assert "mlx/pr-1: 3 changed files, 0 checks" in " ".join(said.out.split())
