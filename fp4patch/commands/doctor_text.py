@@ -41,11 +41,9 @@ def answers_text(answers: Iterable[Answer]) -> RenderableType:
 
 
 def machine_text(machine: MachineReport) -> RenderableType:
-    """Return the worst of all findings and how many there are, then each section's findings, with their remedies."""
-    parts: list[RenderableType] = [summary(machine.levels), Text(machine.name, style="dim")]
-    for section in machine.sections:
-        parts += [Text(), Text(section.title, style="bold"), findings_text(section.findings)]
-    return Group(*parts, Text())
+    """Return the worst of all findings and how many there are, then each with its remedy."""
+    name = Text(machine.name, style="dim")
+    return Group(summary(machine.levels), name, findings_text(machine.findings), Text())
 
 
 def findings_text(findings: Iterable[Finding]) -> RenderableType:

@@ -158,31 +158,17 @@ class ProjectReport(Document):
 
 
 @dataclass(frozen=True)
-class MachineSection(Document):
-    """Findings of one kind: compilers, Python packages, GPUs."""
-
-    title: str
-    findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True)
 class MachineReport(Document):
     """Complete report on this machine."""
 
     name: str
-    """Description of the machine: ``Ubuntu 24.04.3 LTS, Linux x86_64, Python 3.12.3``."""
-    sections: tuple[MachineSection, ...]
+    """Description of the machine: ``Ubuntu 24.04.3 LTS, Linux x86_64, Python /usr/bin/python3``."""
+    findings: tuple[Finding, ...]
 
     @property
     def levels(self) -> tuple[Level, ...]:
         """Levels of all findings."""
-        return tuple(finding.level for section in self.sections for finding in section.findings)
-
-    @property
-    @shown()
-    def level(self) -> Level:
-        """Worst of these levels."""
-        return worst(self.levels)
+        return tuple(finding.level for finding in self.findings)
 
 
 _LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: Level.NONE}

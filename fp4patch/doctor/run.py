@@ -43,7 +43,6 @@ from fp4patch.doctor.result import (
     NATIVE,
     DoctorReport,
     MachineReport,
-    MachineSection,
     ProjectReport,
     Question,
     Requirement,
@@ -51,6 +50,7 @@ from fp4patch.doctor.result import (
 )
 from fp4patch.doctor.tree import examine_each
 from fp4patch.images import inspection
+from fp4patch.proof.gpu import ask_driver
 from fp4patch.tree.status import status
 
 _CUDA = {11: 8, 12: 9, 13: 5}
@@ -127,21 +127,17 @@ def _cuda(text: str) -> str:
 def examine_machine(question: Question, python: str = "") -> MachineReport:
     """Look at this machine and a Python, as far as the GPUs go that are asked about, or that it has."""
     host = Host.here(python)
-    own = question.gpus if question.named else gpus.sm12x(gpus.driver(host))
+    own = question.gpus if question.named else gpus.sm12x(ask_driver(host.libcuda))
     found = machine.examine(host, own, cache=cache_dir() / "doctor")
     cuda = Version(question.cuda) if question.cuda else toolkit()
-    return replace(found, sections=tuple(_judged(section, host, own, cuda) for section in found.sections))
-
-
-def _judged(section: MachineSection, host: Host, own: Sequence[Arch], cuda: Version | None) -> MachineSection:
-    """Return the section, its lists of architectures judged by what surveyed releases make of them."""
 
     def judged(finding: Finding) -> Finding:
+        """Return the finding, of a list of architectures by what surveyed releases make of it."""
         if finding.subject not in list_settings():
             return finding
         return judge_list(finding, host.environ[finding.subject], own, cuda)
 
-    return replace(section, findings=tuple(map(judged, section.findings)))
+    return replace(found, findings=tuple(map(judged, found.findings)))
 
 
 def judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version | None) -> Finding:
@@ -294,7 +290,7 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
     """Yield the report on a published wheel, for each kind of machine that the GPUs of the question are in."""
     from fp4patch.sources import wheels  # noqa: PLC0415 - few questions need a client of the index
 
-    driver = gpus.driver(Host.here())
+    driver = ask_driver()
     driver_cuda = driver.cuda if driver else ""
     machines: dict[str, list[Arch]] = {}
     for gpu in question.gpus:
@@ -352,7 +348,7 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
 
     It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
     """
-    driver = gpus.driver(Host.here())
+    driver = ask_driver()
     driver_cuda = driver.cuda if driver else ""
     own = question.gpus if question.named else gpus.sm12x(driver) or question.gpus
     if path:

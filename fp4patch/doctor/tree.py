@@ -1,6 +1,5 @@
 """Complete report on a source tree: its release by content, its patches, its build, the result for each GPU."""
 
-import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,13 +24,13 @@ from fp4patch.core.wording import counted, listed
 from fp4patch.doctor import projects
 from fp4patch.doctor.builds import Builds, quoted
 from fp4patch.doctor.outlook import Opened, instead, opened_by_headers, outlooks, targets_of
-from fp4patch.doctor.packages import bypass_findings
 from fp4patch.doctor.projects import places
 from fp4patch.doctor.recommend import recommend, toolkit
 from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
 from fp4patch.doctor.statements import Left, Statement
 from fp4patch.doctor.surveyed import HASH, content, surveyed
 from fp4patch.tree.files import sha256
+from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import reading
 from fp4patch.tree.result import PatchStatus
 from fp4patch.tree.status import TreeStatus, each_patch
@@ -274,7 +273,8 @@ def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
 def _bypass_findings(tree: Identified) -> list[Finding]:
     """Compiled code in the place of the tree's sources, beside them or in them: the verdict is not about it."""
     here = replace(tree.target, bypasses=tuple(b for b in tree.target.bypasses if not b.instead))
-    return bypass_findings(tree.root, here, tree.version, os.environ)
+    notes = bypasses(tree.root, here, tree.version)
+    return [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
 
 
 def content_findings(tree: Identified, what: Content) -> list[Finding]:

@@ -8,6 +8,7 @@ from fp4patch.core.arch import Arch
 LIBRARY = "libcuda.so.1"
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+_NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
 
 @dataclass(frozen=True)
@@ -17,21 +18,17 @@ class Gpu:
     name: str
     arch: Arch
     """Without a suffix: what its bare target is, where every encoder is software."""
-    memory: str = ""
-    """``97887 MiB``; empty where it shares the machine's memory and has no figure of its own, as on GB10."""
 
 
 @dataclass(frozen=True)
 class Driver:
     """Driver of the GPUs."""
 
-    version: str
-    """Empty if it comes from the driver's library, which does not state it."""
     cuda: str
-    """The newest CUDA release that it serves; empty if not known."""
+    """The newest CUDA release that it serves."""
     gpus: tuple[Gpu, ...]
     problem: str = ""
-    """Error of the driver, or of its own program."""
+    """Error of the driver."""
 
 
 def ask_driver(library: str = LIBRARY) -> Driver | None:
@@ -41,11 +38,11 @@ def ask_driver(library: str = LIBRARY) -> Driver | None:
     except OSError:
         return None
     number, count = ctypes.c_int(), ctypes.c_int()
-    release = ""
-    if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:
-        release = f"{number.value // 1000}.{number.value % 1000 // 10}"
-    if failed := cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)):
-        return Driver("", release, (), f"cuInit failed with {failed}")
+    cuda.cuDriverGetVersion(ctypes.byref(number))
+    release = f"{number.value // 1000}.{number.value % 1000 // 10}"
+    failed = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
+    if failed and failed != _NO_DEVICE:
+        return Driver(release, (), f"cuInit failed with {failed}")
     gpus = []
     for at in range(count.value):
         name = ctypes.create_string_buffer(256)
@@ -54,7 +51,7 @@ def ask_driver(library: str = LIBRARY) -> Driver | None:
         cuda.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, at)
         cuda.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, at)
         gpus.append(Gpu(name.value.decode(errors="replace"), Arch(major.value, minor.value)))
-    return Driver("", release, tuple(gpus))
+    return Driver(release, tuple(gpus))
 
 
 def find_gpu() -> Gpu | None:

@@ -11,18 +11,11 @@ from fp4patch.catalog.target import Target
 
 
 def bypasses(
-    root: Path,
-    target: Target,
-    version: Version | None,
-    environ: Mapping[str, str] = os.environ,
-    user: Path | None = None,
+    root: Path, target: Target, version: Version | None, environ: Mapping[str, str] = os.environ
 ) -> Iterator[str]:
-    """Yield one note for each kind of compiled code that is there and is used in the place of the tree's sources.
-
-    ``user`` is the home directory, by default that of the user who runs this.
-    """
+    """Yield one note for each kind of compiled code that is there and is used in the place of the tree's sources."""
     for bypass in target.bypasses:
-        home = (bypass.instead and environ.get(bypass.instead)) or str(user or os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises for a user without one, as in containers
+        home = (bypass.instead and environ.get(bypass.instead)) or os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises for a user without one, as in containers
         found: set[str] = set()
         for pattern in bypass.paths:
             place = pattern.replace("{version}", glob.escape(str(version or "")))

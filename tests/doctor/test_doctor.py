@@ -322,7 +322,7 @@ def test_the_table_of_targets_is_what_the_compiler_says(toolchain: Toolchain) ->
         ("TORCH_CUDA_ARCH_LIST", "12.0a;12.1a", "", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
         ("TORCH_CUDA_ARCH_LIST", "12.0 12.1", "", "yellow"),
-        ("TORCH_CUDA_ARCH_LIST", "Blackwell", "sm_121", "yellow"),
+        ("TORCH_CUDA_ARCH_LIST", "Blackwell", "sm_121", "not-judged"),
         ("TORCH_CUDA_ARCH_LIST", " 9.0a+PTX;;12.1a+PTX ;", "sm_121", "green"),
         ("TORCH_CUDA_ARCH_LIST", "9.0a,12.1a", "sm_121", "red"),  # PyTorch refuses these
         ("TORCH_CUDA_ARCH_LIST", "121a", "sm_121", "red"),
@@ -340,8 +340,7 @@ def test_a_list_in_the_environment_is_judged_as_a_tree_would_judge_it_and_its_re
 ) -> None:
     def found() -> dict[str, str]:
         _, document = doctor("--cuda", "13.0", *(["--for", asked] if asked else []))
-        findings = [f for section in document["machine"]["sections"] for f in section["findings"]]
-        return next(finding for finding in findings if finding["subject"] == name)
+        return next(finding for finding in document["machine"]["findings"] if finding["subject"] == name)
 
     monkeypatch.setenv(name, value)
     first = found()
@@ -480,7 +479,7 @@ def test_the_machine_is_examined_where_nothing_is_named(doctor: Doctor) -> None:
     status, document = doctor()
     assert document["schema"] == 1
     assert document["trees"] == document["binaries"] == []
-    levels = {f["level"] for section in document["machine"]["sections"] for f in section["findings"]}
+    levels = {finding["level"] for finding in document["machine"]["findings"]}
     assert status == (1 if "red" in levels else 0)
     assert document["verdict"] == ("red" if "red" in levels else "yellow" if "yellow" in levels else "green")
 

@@ -29,13 +29,15 @@ from fp4patch.doctor.known_defects import examine, known_defects, refused_by_pyt
         ("vllm", "0.33.0", GB10, ""),
         ("nvidia-cudnn-cu13", "9.23.0.39", GB10, "4165"),
         ("nvidia-cudnn-cu12", "9.23.1.3", GB10, ""),
+        *(("nvidia-cudnn-cu13", version, Arch(12, 0), "4165 3792") for version in ("9.18.0.77", "9.20.0.48")),
+        *(("nvidia-cudnn-cu13", version, Arch(12, 0), "4165") for version in ("9.17.1.4", "9.21.0.82")),
     ],
 )
 def test_a_defect_is_found_by_version_and_gpu(tmp_path: Path, name: str, version: str, gpu: Arch, link: str) -> None:
     distribution(tmp_path / "site", name, version)
     found = examine(machine(tmp_path), [gpu], "")
-    assert [one.link.rpartition("/")[2] for one in found] == ([link] if link else [])
-    assert all(one.remedy and one.level in (Level.YELLOW, Level.RED) for one in found)
+    assert [finding.link.rpartition("/")[2] for finding in found] == link.split()
+    assert all(finding.remedy and finding.level in (Level.YELLOW, Level.RED) for finding in found)
 
 
 def test_a_compiler_has_it_beside_the_package_that_it_concerns(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from host_on_disk import machine, program, toolkit, torch, triton
+from host_on_disk import libcuda, machine, toolkit, torch, triton
 
 from fp4patch.binaries.findings import Level
 from fp4patch.core.arch import Arch
@@ -16,12 +17,11 @@ from fp4patch.doctor.machine import examine
 
 def test_the_real_machine_is_examined_with_a_remedy_for_all_that_is_not_green() -> None:
     found = examine(Host.here())
-    assert {"compilers", "packages", "GPUs", "memory"} <= {section.title for section in found.sections}
-    for section in found.sections:
-        for finding in section.findings:
-            assert finding.found
-            assert "\n" not in finding.found + finding.remedy
-            assert finding.remedy or finding.level is Level.GREEN
+    assert {"driver", "memory"} <= {finding.subject for finding in found.findings}
+    for finding in found.findings:
+        assert finding.found
+        assert "\n" not in finding.found + finding.remedy
+        assert finding.remedy or finding.level is Level.GREEN
 
 
 @pytest.fixture
@@ -32,18 +32,14 @@ def spark(tmp_path: Path) -> Host:
     torch(site, "2.9.1+cu130", "13.0", "sm_80 sm_90 sm_100 sm_120")
     triton(site, ptxas="12.8.93")
     toolkit(tmp_path / "root/usr/local/cuda", "13.0.88")
-    here = machine(tmp_path)
-    line = "NVIDIA GB10, 12.1, 580.95.05, [N/A]"
-    program(
-        tmp_path / "tools/nvidia-smi", f"case \"$1\" in --query*) echo '{line}';; *) echo 'CUDA Version: 13.0';; esac"
-    )
-    return here
+    libcuda(tmp_path)
+    return machine(tmp_path)
 
 
-@pytest.mark.parametrize(("asked", "level"), [([], Level.RED), ([Arch(12, 0)], Level.YELLOW)])
+@pytest.mark.parametrize(("asked", "level"), [([], Level.RED), ([Arch(12, 0)], Level.GREEN)])
 def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Host, asked: list[Arch], level: Level) -> None:
     found = examine(spark, asked)
-    (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
+    (triton_,) = (f for f in found.findings if f.subject.startswith("Triton"))
     assert triton_.level is level
 
 
@@ -63,13 +59,7 @@ def test_a_dgx_spark_is_named_without_its_serial_number(spark: Host) -> None:
 
 def test_the_nvcc_in_the_usual_place_is_compared_with_pytorchs_cuda(spark: Host, tmp_path: Path) -> None:
     toolkit(tmp_path / "root/opt/cuda-12.9", "12.9.86")
-    old = Host(
-        dict(spark.environ) | {"CUDA_HOME": str(tmp_path / "root/opt/cuda-12.9")},
-        spark.site_packages,
-        spark.root,
-        spark.home,
-        spark.libcuda,
-    )
-    subjects = {f.subject: f.level for section in examine(old).sections for f in section.findings}
+    old = replace(spark, environ=dict(spark.environ) | {"CUDA_HOME": str(tmp_path / "root/opt/cuda-12.9")})
+    subjects = {finding.subject: finding.level for finding in examine(old).findings}
     assert subjects["PyTorch's CUDA"] is Level.RED
-    assert "PyTorch's CUDA" not in {f.subject for section in examine(spark).sections for f in section.findings}
+    assert "PyTorch's CUDA" not in {finding.subject for finding in examine(spark).findings}

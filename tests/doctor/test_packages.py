@@ -40,28 +40,26 @@ def test_a_pytorch_that_does_not_import_is_yellow(tmp_path: Path) -> None:
     assert "`import torch` fails" in finding.found
 
 
-@pytest.mark.parametrize(("gpus", "level"), [([GB10], Level.RED), ([], Level.YELLOW)])
+@pytest.mark.parametrize(("gpus", "level"), [([GB10], Level.RED), ([Arch(12, 0)], Level.GREEN), ([], Level.YELLOW)])
 def test_tritons_assembler_must_know_sm_121a(tmp_path: Path, gpus: list[Arch], level: Level) -> None:
     triton(tmp_path / "site", ptxas="12.8.93")
-    (finding,) = packages.examine_triton(machine(tmp_path), gpus)
-    assert finding.level is level
-    assert "TRITON_PTXAS_PATH=" in finding.remedy
+    (finding,) = packages.examine_compilers(machine(tmp_path), gpus)
+    assert (finding.subject, finding.level) == ("Triton's assembler 12.8.93", level)
+    assert ("TRITON_PTXAS_PATH" in finding.remedy) is (level is not Level.GREEN)
 
 
 def test_triton_takes_its_blackwell_assembler_where_it_has_one(tmp_path: Path) -> None:
     triton(tmp_path / "site", ptxas="12.8.93", ptxas_blackwell="12.9.86")
-    (finding,) = packages.examine_triton(machine(tmp_path), [GB10])
-    assert finding.level is Level.GREEN
-    assert "ptxas-blackwell is 12.9.86" in finding.found
+    (finding,) = packages.examine_compilers(machine(tmp_path), [GB10])
+    assert (finding.subject, finding.level) == ("Triton's assembler 12.9.86", Level.GREEN)
 
 
 def test_tritons_assembler_can_be_replaced_by_the_environment(tmp_path: Path) -> None:
     triton(tmp_path / "site", ptxas="12.8.93")
     better = tool(tmp_path / "opt/ptxas", "13.0.88")
-    (finding,) = packages.examine_triton(machine(tmp_path, TRITON_PTXAS_PATH=str(better)), [GB10])
-    assert finding.level is Level.GREEN
-    assert "TRITON_PTXAS_PATH is 13.0.88" in finding.found
-    (gone,) = packages.examine_triton(machine(tmp_path, TRITON_PTXAS_PATH="/nowhere/ptxas"), [GB10])
+    (finding,) = packages.examine_compilers(machine(tmp_path, TRITON_PTXAS_PATH=str(better)), [GB10])
+    assert (finding.subject, finding.level) == ("Triton's assembler 13.0.88", Level.GREEN)
+    (gone,) = packages.examine_compilers(machine(tmp_path, TRITON_PTXAS_PATH="/nowhere/ptxas"), [GB10])
     assert gone.level is Level.RED
 
 
@@ -88,7 +86,8 @@ def test_what_bypasses_a_patched_flashinfer_is_named(tmp_path: Path) -> None:
 def test_a_flashinfer_that_compiles_everything_itself_is_green(tmp_path: Path) -> None:
     distribution(tmp_path / "site", "flashinfer-python", "0.6.12")
     (tmp_path / "site/flashinfer/data/aot").mkdir(parents=True)
-    assert [f.level for f in packages.examine_targets(machine(tmp_path))] == [Level.GREEN]
+    here = machine(tmp_path, FLASHINFER_WORKSPACE_BASE=str(tmp_path / "work"))
+    assert [finding.level for finding in packages.examine_targets(here)] == [Level.GREEN]
 
 
 @pytest.mark.parametrize(
@@ -100,15 +99,15 @@ def test_a_flashinfer_that_compiles_everything_itself_is_green(tmp_path: Path) -
             for row in [
                 ("12.1a", Level.GREEN, ""),
                 ("9.0 10.0", Level.GREEN, ""),
-                ("12.1", Level.YELLOW, "write 12.1a"),
-                ("12.0 12.1", Level.YELLOW, "write 12.0f, 12.1f"),
+                ("12.1", Level.YELLOW, "write 12.1a or 12.0a"),
+                ("12.0 12.1", Level.YELLOW, "12.0f for both"),
             ]
         ),
         ("TORCH_CUDA_ARCH_LIST", "9.0a;12.0f", Level.GREEN, ""),
-        ("TORCH_CUDA_ARCH_LIST", "8.9 12.0+PTX", Level.YELLOW, "write 12.0a"),
-        ("TORCH_CUDA_ARCH_LIST", "Blackwell", Level.YELLOW, "12.1a"),
+        ("TORCH_CUDA_ARCH_LIST", "8.9 12.0+PTX", Level.YELLOW, "12.0a"),
+        ("TORCH_CUDA_ARCH_LIST", "Blackwell", Level.NONE, ""),
         # FlashInfer splits at each space, and takes the parts apart when it is imported.
-        ("FLASHINFER_CUDA_ARCH_LIST", "12.0a;12.1a", Level.RED, "export FLASHINFER_CUDA_ARCH_LIST=12.0f, or unset"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0a;12.1a", Level.RED, "export FLASHINFER_CUDA_ARCH_LIST=12.1a, or unset"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0a  12.1a", Level.RED, "unset FLASHINFER_CUDA_ARCH_LIST"),
         ("FLASHINFER_CUDA_ARCH_LIST", "", Level.RED, "unset FLASHINFER_CUDA_ARCH_LIST"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0+PTX", Level.RED, ""),

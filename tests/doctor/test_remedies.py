@@ -12,7 +12,7 @@ import pytest
 from command import Said
 from cubins import CONVERTS, compile_cuda, targets
 from flashinfer_wheel import is_python, unpack
-from host_on_disk import machine, toolkit, torch, triton
+from host_on_disk import machine, toolkit, torch
 
 from fp4patch.binaries import remedies, scan
 from fp4patch.binaries.findings import Finding, Level
@@ -148,32 +148,3 @@ def test_the_pytorch_and_the_toolkit_that_are_named_are_green(
             Level.GREEN
         }
     assert named
-
-
-@pytest.mark.parametrize(
-    "cause", ["triton_variable", "triton_incomplete", "triton_too_old", "triton_too_old_everywhere"]
-)
-def test_the_assembler_of_triton_that_is_named_is_green(tmp_path: Path, cause: str) -> None:
-    bundled = {"triton_variable": "13.0.88", "triton_incomplete": ""}.get(cause, "12.8.93")
-    triton(tmp_path / "site", **({"ptxas": bundled} if bundled else {}))
-    (tmp_path / "site/triton").mkdir(exist_ok=True)
-    toolkit(tmp_path / "root/usr/local/cuda-12.8", "12.8.93")
-    if cause == "triton_too_old":
-        toolkit(tmp_path / "root/usr/local/cuda-13.0", "13.0.88")
-    environ = {"TRITON_PTXAS_PATH": "/nowhere/ptxas"} if cause == "triton_variable" else {}
-    (finding,) = red(packages.examine_triton(machine(tmp_path, **environ), [GB10]), cause)
-    if cause == "triton_variable":
-        assert finding.remedy.startswith("unset TRITON_PTXAS_PATH")
-        environ = {}
-    elif cause == "triton_incomplete":
-        shutil.rmtree(tmp_path / "site")
-        triton(tmp_path / "site", ptxas="13.0.88")
-    else:
-        name, _, path = finding.remedy.partition("export ")[2].partition("=")
-        if cause == "triton_too_old_everywhere":
-            (release,) = re.findall(r"toolkit of CUDA (\d+\.\d+)", finding.remedy)
-            toolkit(tmp_path / "root" / path[1:].removesuffix("/bin/ptxas"), f"{release}.88")
-            path = f"{tmp_path}/root{path}"
-        assert Path(path).is_file()
-        environ = {name: path}
-    assert {one.level for one in packages.examine_triton(machine(tmp_path, **environ), [GB10])} == {Level.GREEN}

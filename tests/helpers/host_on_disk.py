@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 from fp4patch.doctor.host import Host
+
+LIBCUDA = """
+#include <string.h>
+int cuDriverGetVersion(int *version) { *version = DRIVER; return 0; }
+int cuInit(unsigned flags) { return INIT; }
+int cuDeviceGetCount(int *count) { *count = 1; return 0; }
+int cuDeviceGetName(char *name, int room, int device) { strncpy(name, "NVIDIA GB10", room); return 0; }
+int cuDeviceGetAttribute(int *value, int which, int device) { *value = which == 75 ? 12 : which == 76; return 0; }
+"""
 
 
 def program(path: Path, script: str) -> Path:
@@ -63,6 +73,16 @@ def triton(site: Path, **assemblers: str) -> None:
         tool(site / "triton/backends/nvidia/bin" / name.replace("_", "-"), version)
 
 
+def libcuda(tmp_path: Path, *, driver: int = 13000, init: int = 0) -> None:
+    """Write the driver's library, on a machine with one GB10."""
+    (tmp_path / "libcuda.c").write_text(LIBCUDA)
+    subprocess.run(
+        ["g++", "-xc", "-shared", "-fPIC", f"-DDRIVER={driver}", f"-DINIT={init}", "libcuda.c", "-o", "libcuda.so.1"],
+        cwd=tmp_path,
+        check=True,
+    )
+
+
 def machine(tmp: Path, **environ: str) -> Host:
     """Return a machine that has g++ and the usual tools, and below ``tmp`` what a test put there."""
     tools = tmp / "tools"
@@ -74,4 +94,4 @@ def machine(tmp: Path, **environ: str) -> Host:
             link.symlink_to(real)
     (tmp / "site").mkdir(exist_ok=True)
     environ = {"PATH": str(tools), "HOME": str(tmp / "home")} | environ
-    return Host(environ, (tmp / "site",), tmp / "root", tmp / "home", libcuda=str(tmp / "libcuda.so.1"))
+    return Host(environ, (tmp / "site",), tmp / "root", libcuda=str(tmp / "libcuda.so.1"))
