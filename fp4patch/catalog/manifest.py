@@ -4,7 +4,7 @@ The shape of each file is a dataclass of this part; nothing is declared twice.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -76,10 +76,8 @@ class Catalog:
             if patch.id in patches:
                 raise Refused(f"there are two patches {patch.id}", help="give the directory of one another name")
             patches[patch.id] = patch
-            for variant in variants.values():
-                chosen = variant.targets.get(patch.target, VariantTarget(patches=()))
-                chosen = replace(chosen, patches=(patch.name, *chosen.patches))
-                variants[variant.name] = replace(variant, targets={**variant.targets, patch.target: chosen})
+            for name, variant in variants.items():
+                variants[name] = _with_patch(variant, patch, first=True)
         return replace(self, patches=patches, variants=variants)
 
     def probes_of(self, variant: Variant, target: str) -> tuple[tuple[Probe, Path], ...]:
@@ -123,75 +121,57 @@ def forget() -> None:
 @cache
 def _load(root: Path) -> Catalog:
     reader = Reader(root)
-    targets, patches, variants = _targets(reader), _patches(reader), _variants(reader)
-    for path in sorted({*root.glob("variants/*/**/*.toml")} - reader.extended):
-        reader.wrong(reader.name(path), (), "a variant that extends this file", "none")
+    of_target = _read(reader, Target, "patches/*/target.toml", lambda path: {"name": path.parent.name})
+    of_patch = _read(reader, Patch, "patches/*/*/patch.toml", _place_of_patch)
+    of_variant = _read(reader, Variant, "variants/*.toml", lambda path: {"name": path.stem})
+    targets, patches = {target.name: target for target in of_target}, {patch.id: patch for patch in of_patch}
+    variants = {variant.name: variant for variant in of_variant}
+    for patch in of_patch:
+        for name in variants.keys() & {*patch.variants}:
+            variants[name] = _with_patch(variants[name], patch, first=False)
     if not reader.problems:
-        for patch in patches.values():
+        for patch in of_patch:
             for slip in patch_slips(patch, targets, variants):
-                reader.wrong(f"patches/{patch.id}/patch.toml", *slip)
-        for variant in variants.values():
-            for slip in variant_slips(variant, targets, patches):
-                reader.wrong(f"variants/{variant.name}.toml", *slip)
-        for target in targets.values():
+                reader.wrong(root / f"patches/{patch.id}/patch.toml", *slip)
+        for target in of_target:
             for slip in target_slips(target, targets, variants):
-                reader.wrong(f"patches/{target.name}/target.toml", *slip)
+                reader.wrong(root / f"patches/{target.name}/target.toml", *slip)
+        for variant in variants.values():
+            for slip in variant_slips(variant, patches):
+                reader.wrong(root / f"variants/{variant.name}.toml", *slip)
     if not (targets and patches and variants):
         help_ = "FP4PATCH_DATA names a directory with patches/, variants/ and encoders/; unset, fp4patch takes its own"
-        reader.wrong("", (), "targets, patches and variants", f"not all of them below {root}", help_)
+        reader.wrong(root, (), "targets, patches and variants", "not all of them", help_)
     if reader.problems:
         help_ = "docs/extending.md explains the layout, and has a table of all keys"
         raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
-    patches = {name: patch.by_file() for name, patch in patches.items()}
-    joined = {name: _with_patches(variant, patches) for name, variant in variants.items()}
-    return Catalog(root, targets, patches, {name: _with_options(v, patches) for name, v in joined.items()})
+    made = {name: _with_options(variant, patches) for name, variant in variants.items()}
+    return Catalog(root, targets, {name: patch.completed() for name, patch in patches.items()}, made)
 
 
-def _targets(reader: Reader) -> dict[str, Target]:
-    paths = sorted(reader.root.glob("patches/*/target.toml"))
-    found = [reader.read(Target, path, reader.table(path), {"name": path.parent.name}) for path in paths]
-    return {target.name: target for target in found if target}
+def _read(reader: Reader, kind: type[T], files: str, place: Callable[[Path], dict[str, str]]) -> list[T]:
+    """Return the valid ones of these files as values; ``place`` returns the keys that the place of a file states."""
+    read = [reader.read(kind, path, **place(path)) for path in sorted(reader.root.glob(files))]
+    return [value for value in read if value is not None]
 
 
-def _patches(reader: Reader) -> dict[str, Patch]:
-    found = []
-    for path in sorted(reader.root.glob("patches/*/*/patch.toml")):
-        if table := reader.table(path):
-            names = {"name": path.parent.name, "target": path.parent.parent.name}
-            if "directory" in table:
-                reader.wrong(reader.name(path), ("directory",), "no key of this name", repr(table["directory"]))
-            table["directory"] = str(path.parent)
-            for probe in filter(lambda probe: isinstance(probe, dict), table.get("probes", ())):
-                probe["patch"] = "/".join(path.parent.parts[-2:])
-            found.append(reader.read(Patch, path, table, names))
-    return {patch.id: patch for patch in found if patch}
+def _place_of_patch(path: Path) -> dict[str, str]:
+    return {"name": path.parent.name, "target": path.parent.parent.name, "directory": str(path.parent)}
 
 
-def _variants(reader: Reader) -> dict[str, Variant]:
-    paths = sorted(reader.root.glob("variants/*.toml"))
-    found = [reader.read(Variant, path, reader.variant(path), {"name": path.stem}) for path in paths]
-    return {variant.name: variant for variant in found if variant}
-
-
-def _with_patches(variant: Variant, patches: Mapping[str, Patch]) -> Variant:
-    """Return the variant with the patches that name it, behind those that it names, and with their rules."""
-    targets, rules = dict(variant.targets), variant.rules
-    for patch in patches.values():
-        if variant.name in patch.variants:
-            chosen = targets.get(patch.target, VariantTarget(patches=()))
-            targets[patch.target] = replace(chosen, patches=(*chosen.patches, patch.name))
-            rules += patch.rules
-    return replace(variant, targets=targets, rules=rules)
+def _with_patch(variant: Variant, patch: Patch, *, first: bool) -> Variant:
+    """Return the variant with one more patch, ahead of those that it names or behind them, and with its rules."""
+    chosen = variant.targets.get(patch.target, VariantTarget(patches=()))
+    names = (patch.name, *chosen.patches) if first else (*chosen.patches, patch.name)
+    targets = variant.targets | {patch.target: replace(chosen, patches=names)}
+    return replace(variant, targets=targets, rules=variant.rules + patch.rules)
 
 
 def _with_options(variant: Variant, patches: Mapping[str, Patch]) -> Variant:
     """Return the variant with its own options set for each of its patches that takes options."""
-    if not variant.options:
-        return variant
     targets = {}
     for target, chosen in variant.targets.items():
-        found = {name: patches.get(f"{target}/{name}") for name in chosen.patches}
-        taking = [name for name, patch in found.items() if patch and patch.takes_options]
-        set_here = {name: variant.options | chosen.options.get(name, {}) for name in taking}
-        targets[target] = replace(chosen, options=chosen.options | set_here)
+        taking = [name for name in chosen.patches if patches[f"{target}/{name}"].takes_options]
+        options = {name: variant.options | chosen.options.get(name, {}) for name in taking}
+        targets[target] = replace(chosen, options=chosen.options | options)
     return replace(variant, targets=targets)

@@ -43,11 +43,11 @@ def read(folder: Path, targets: Collection[str]) -> OutsidePatch:
     """Return the patch of a directory. ManifestError carries every problem of its patch.toml and its diff."""
     folder = folder.resolve()
     reader, path = Reader(folder.parent), folder / "patch.toml"
-    table = reader.table(path)
-    for key in (table or {}).keys() - _KEYS | (table or {}).keys() & {"directory"}:
-        expected = "a diff, and what it is: other edits, probes and rules are for a patch of the catalog"
-        reader.wrong(reader.name(path), (key,), expected, "this key")
-    patch = reader.read(Patch, path, table and table | {"directory": str(folder)}, {"name": folder.name})
+    patch = reader.read(Patch, path, name=folder.name, directory=str(folder))
+    for field in fields(Patch) if patch else ():
+        if field.name not in _KEYS and getattr(patch, field.name) != field.default:
+            expected = "a diff, and what it is: other edits, probes and rules are for a patch of the catalog"
+            reader.wrong(path, (field.name,), expected, "this key")
     for key, holds, expected in (
         ("name", patch and is_name(patch.name), "letters, digits, and . _ -"),
         ("target", patch and patch.target in targets, f"one of {', '.join(targets)}"),
@@ -55,10 +55,10 @@ def read(folder: Path, targets: Collection[str]) -> OutsidePatch:
         ("edits", patch and [type(edit) for edit in patch.edits] == [Diff], "one edit, whose operation is diff"),
     ):
         if patch and not holds:
-            reader.wrong(reader.name(path), (key,), expected, repr(getattr(patch, key))[:80])
+            reader.wrong(path, (key,), expected, repr(getattr(patch, key))[:80])
     for edit in patch.edits if patch and not reader.problems else ():
         for key, expected, found in edit.mistakes(folder):
-            reader.wrong(reader.name(path), ("edits", 0, key), expected, found)
+            reader.wrong(path, ("edits", 0, key), expected, found)
     if reader.problems or patch is None:
         raise ManifestError(
             f"{folder} is not a patch that can be applied",

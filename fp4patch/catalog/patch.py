@@ -12,6 +12,7 @@ from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import (
+    SOME,
     ArchName,
     Globs,
     Identifier,
@@ -21,7 +22,6 @@ from fp4patch.core.table import (
     TreePath,
     VersionText,
     must,
-    some,
 )
 from fp4patch.edits import Diff, Edit, Replace
 from fp4patch.edits.replace import Condition
@@ -80,7 +80,7 @@ class Conversions(Manifest):
 
     files: Globs
     """Files with conversions that the patch knows."""
-    under: Annotated[tuple[Identifier, ...], some("a macro")]
+    under: Annotated[tuple[Identifier, ...], SOME]
     """Macros one of which each such conversion is under: ``#if defined(MACRO)``."""
 
 
@@ -101,7 +101,7 @@ class Patch(Manifest):
     """A version specifier (PEP 440) of upstream releases that this patch was tried on. Advice; anchors decide."""
     retire: SomeText
     """Condition under which this patch can be deleted."""
-    edits: Annotated[tuple[Annotated[Edit, Field(discriminator="op")], ...], some("an edit")]
+    edits: Annotated[tuple[Annotated[Edit, Field(discriminator="op")], ...], SOME]
     macros: tuple[MacroPromise, ...] = ()
     exact_tests: ExactTests | None = None
     conversions: Conversions | None = None
@@ -129,13 +129,14 @@ class Patch(Manifest):
         """Identifier: ``cutlass/e2m1-guard``."""
         return f"{self.target}/{self.name}"
 
-    def by_file(self) -> Patch:
-        """Return the patch with an edit for each file of its diffs."""
+    def completed(self) -> Patch:
+        """Return the patch with its id in its probes, and with an edit for each file of its diffs."""
+        probes = tuple(replace(probe, patch=self.id) for probe in self.probes)
         edits = (
             edit.of_files((Path(self.directory) / edit.file).read_bytes()) if isinstance(edit, Diff) else (edit,)
             for edit in self.edits
         )
-        return replace(self, edits=tuple(edit for several in edits for edit in several))
+        return replace(self, probes=probes, edits=tuple(edit for several in edits for edit in several))
 
     @property
     def takes_options(self) -> bool:

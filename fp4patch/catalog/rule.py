@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
 from fp4patch.core.arch import Arch
-from fp4patch.core.table import Manifest, Regex, SomeText, some
+from fp4patch.core.table import SOME, Manifest, Regex, SomeText
 
 
 class Promise(StrEnum):
@@ -33,8 +33,8 @@ class Rule(Manifest):
     recorded and not stated here (``records/counts``).
     """
 
-    probes: Annotated[tuple[str, ...], some("a probe")]
-    arch: Annotated[tuple[str, ...], some("an architecture")]
+    probes: Annotated[tuple[str, ...], SOME]
+    arch: Annotated[tuple[str, ...], SOME]
     because: SomeText
     identical: bool = False
     requires: tuple[Regex, ...] = ()

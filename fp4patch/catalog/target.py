@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from fp4patch.core.release import covers
 from fp4patch.core.table import (
+    SOME,
     ArchName,
     Commit,
     FileName,
@@ -18,7 +19,6 @@ from fp4patch.core.table import (
     VersionPlace,
     VersionText,
     has_group,
-    some,
 )
 
 
@@ -56,7 +56,7 @@ class Series(Manifest):
     project: str
     filename: Annotated[FileName, VersionPlace]
     """Pattern of the file name: ``vllm-{version}.tar.gz``."""
-    sha256: Annotated[dict[VersionText, Sha256], some("a release")]
+    sha256: Annotated[dict[VersionText, Sha256], SOME]
     """SHA-256 (hex) of each release's archive, the oldest release first."""
     subtree: str
     """As in :class:`Archive`, like the next two fields."""
@@ -137,7 +137,7 @@ class Defect(Manifest):
     """A known defect of releases on some GPUs that no condition of the build shows; ``fp4patch doctor`` reports it."""
 
     level: Literal["yellow", "red"]
-    gpus: Annotated[tuple[ArchName, ...], some("a GPU")]
+    gpus: Annotated[tuple[ArchName, ...], SOME]
     """GPUs that have it: ``sm_121``."""
     versions: Specifier = ""
     """Specifier (PEP 440) of the releases that have it. Empty: ``patch`` alone decides."""
@@ -183,7 +183,7 @@ class Bypass(Manifest):
     """Message to print if such code exists: its meaning, and the recommended action."""
 
 
-Marks = Annotated[tuple[TreePath, ...], some("a file")]
+Marks = Annotated[tuple[TreePath, ...], SOME]
 """Files that together identify a directory."""
 
 

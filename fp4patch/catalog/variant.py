@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from fp4patch.catalog.rule import Promise, Rule
-from fp4patch.core.table import ArchName, Manifest, Sha256, SomeText, some
+from fp4patch.core.table import SOME, ArchName, Manifest, Sha256, SomeText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,8 @@ class Variant(Manifest):
     summary: str
     cost: str
     """Cost of this variant on a target that has the instruction, in one line."""
-    arch: Annotated[tuple[ArchName, ...], some("an architecture")]
-    targets: Annotated[dict[str, VariantTarget], some("a target")]
+    arch: Annotated[tuple[ArchName, ...], SOME]
+    targets: Annotated[dict[str, VariantTarget], SOME]
     other_arch: tuple[ArchName, ...] = ()
     """Further targets that the rules are for. ``verify`` compiles for them only on request (``--arch``)."""
     options: dict[str, str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Annotated, Literal, NamedTuple
 
 from fp4patch.core.results import NothingToDo, Outcome, State
-from fp4patch.core.table import SomeText, some
+from fp4patch.core.table import SOME, SomeText
 from fp4patch.edits.cmake import Command, Form, Script, parse
 from fp4patch.edits.cmake_code import proven
 from fp4patch.edits.lex_error import LexError
@@ -28,7 +28,7 @@ class AddElement(Operation):
     """
 
     op: Literal["add-element"] = "add-element"
-    commands: Annotated[tuple[SomeText, ...], some("a command")]
+    commands: Annotated[tuple[SomeText, ...], SOME]
     """Names of the commands whose arguments are lists."""
     variable: str = "*"
     """Glob of the variable's name."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
-from fp4patch.core.table import SomeText, TemplateBeside
+from fp4patch.core.table import FileBeside, SomeText
 from fp4patch.edits.cxx import BOM, Cut, Source, lex, words
 from fp4patch.edits.cxx_edit import edited, newline_of, retirement
 from fp4patch.edits.operation import Operation, Retired, Template
@@ -23,7 +23,7 @@ class Insert(Operation):
     op: Literal["insert"] = "insert"
     before: SomeText
     """Tokens that the declaration starts with."""
-    template: TemplateBeside
+    template: FileBeside
     """File beside patch.toml with the text to insert."""
     absent: tuple[str, ...] = ()
     """Tokens that must not occur in the pristine file."""

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from pydantic import PositiveInt
+
 from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
-from fp4patch.core.table import FileBeside, Manifest, Positive, SomeText
+from fp4patch.core.table import FileBeside, Manifest, SomeText
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cmake_code import CMakeCode
 from fp4patch.edits.cxx_code import CxxCode
@@ -97,7 +99,7 @@ class Replace(Operation):
     """Code to replace."""
     replace: str
     """Code to put in its place."""
-    count: Positive = 1
+    count: PositiveInt = 1
     """Number of places that a file has."""
     retired: tuple[Retired, ...] = ()
     """Texts that show that the edit has nothing to do."""

@@ -21,8 +21,6 @@ from fp4patch.edits.edit import fold
 
 FILES = {
     "patch.toml": r"""
-name = "order-of-sum"
-target = "mlx"
 version = "1"
 title = "a sum in the other order"
 reason = "an example"
@@ -109,20 +107,12 @@ def test_a_new_patch_is_one_directory_and_its_variants_apply_and_verify_it(
     assert load(data).variants["native"].targets["mlx"].patches[-1] == "order-of-sum"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "wrong"),
-    [
-        ('variants = ["native"]', 'variants = ["nativ"]', "variants[0]: one of native"),
-        ('variants = ["native"]', "", "rules: `variants`, which the rules are of"),
-        ("sm_12[01][af]", "sm_90", "rules[0].arch: one of sm_120a"),
-    ],
-)
-def test_a_slip_in_what_it_says_of_variants_names_file_and_key(data: Path, old: str, new: str, wrong: str) -> None:
+def test_a_variant_that_does_not_exist_is_named_with_file_and_key(data: Path) -> None:
     file = data / "patches/mlx/order-of-sum/patch.toml"
-    file.write_text(file.read_text().replace(old, new, 1))
+    file.write_text(file.read_text().replace('variants = ["native"]', 'variants = ["nativ"]', 1))
     forget()
     with pytest.raises(ManifestError) as error:
         load(data)
     (problem,) = error.value.problems
     assert problem.file == "patches/mlx/order-of-sum/patch.toml"
-    assert f"{problem.nearest}: {problem.expected}".startswith(wrong)
+    assert f"{problem.nearest}: {problem.expected}".startswith("variants[0]: one of native")

@@ -47,7 +47,7 @@ def leave(folder: Path, kept: Mapping[str, str], *, sampled: bool = False, build
             data["rules"] = rules
         written[path] = document(data)
     for path in folder.glob("variants/*.toml"):
-        data = reader.variant(path)
+        data = reader.table(path)
         assert data
         data["rules"] = [rule for rule in data.get("rules", []) if _is_for(rule, kept)]
         written[path] = document(data)

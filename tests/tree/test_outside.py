@@ -153,11 +153,8 @@ def refusal(said: Said) -> str:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ('name = "other"', "the name of its directory"),
         ('link = "ftp://x"', "TOML"),
         ('variants = ["native"]', "a diff, and what it is"),
-        ('directory = "/etc"', "a diff, and what it is"),
-        ('[[probes]]\nname = "a"\ntitle = "a"\nsource = "a.cu"', "a diff, and what it is"),
         ('[[edits]]\nop = "replace"\nsearch = ["a.h"]\nfind = "a"\nreplace = "b"', "one edit, whose operation is diff"),
     ],
 )
