@@ -79,27 +79,28 @@ def _fetch(
 ) -> Fetched:
     if not is_version(version):
         raise UsageError(f"{version!r} is not a version", help=f"for example {target.name}=={_versions(target)[-1]}")
+    url, _, ref = (git_url or target.git).partition("#")
+    tag = ref or target.tag_of(version)
+    if not tag and not archive:
+        releases = _versions(target)
+        help_text = suggested(version, releases, f"the releases are {', '.join(releases)}")
+        raise UsageError(f"there is no {target.name} {version}", help=help_text)
     try:
         if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
             raise UsageError(
                 f"{to} exists and is not an empty directory", help="name a directory that does not exist yet"
             )
-    except OSError as error:
-        raise SourceError(f"cannot look at {to}: {error.strerror}", help="choose another directory") from error
-    url, _, ref = (git_url or target.git).partition("#")
-    tag = ref or target.tag_of(version)
-    if not tag and not archive:
-        raise UsageError(
-            f"there is no {target.name} {version}",
-            help=suggested(version, _versions(target), f"the releases are {', '.join(_versions(target))}"),
-        )
-    try:
         with scratch(to.parent, f".{to.name}-") as work:
             tree = work / "tree"
             if archive:
                 extract(download(archive, progress), archive.subtree, tree)
             else:
-                _clone(target, url, tag, tree, show_progress=show_progress, own=git_url is None)
+                inside = [*target.include, *(place for part in target.contains for place in part.at)]
+                try:
+                    git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
+                except SourceError as error:
+                    advice = error.help if git_url else suggested(version, _versions(target), error.help)
+                    raise SourceError(error.message, help=advice) from error
                 if git_url is None and (pinned := target.commits.get(version)) and (got := git.head(tree)) != pinned:
                     raise SourceError(
                         f"{tag} of {target.git} is not the commit that was pinned: {got}, expected {pinned}",
@@ -118,20 +119,6 @@ def _fetch(
     if archive:
         return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds, archive.partial)
     return Fetched(to, target.name, version, f"{url} {tag}", "")
-
-
-def _clone(target: Target, url: str, tag: str, tree: Path, *, show_progress: bool, own: bool) -> None:
-    """Clone the repository. If it is the target's ``own``, an error names the releases that need no git."""
-    inside = [*target.include, *(place for part in target.contains for place in part.at)]
-    try:
-        git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
-    except SourceError as error:
-        if not own or not target.pinned:
-            raise
-        versions = _versions(target)
-        known = f"{target.name} has archives, which need no git, from {versions[0]} to {versions[-1]}"
-        advice = suggested(tag.removeprefix("v"), versions, f"{known}; else {error.help}")
-        raise SourceError(error.message, help=advice) from error
 
 
 def _versions(target: Target) -> list[str]:

@@ -21,12 +21,7 @@ from fp4patch.core.errors import SourceError
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = "check the version and the network, or name another repository: --git URL (a local path works too)"
-_ENVIRONMENT = {
-    "GIT_TERMINAL_PROMPT": "0",  # a repository that requires a password is an error; git must not prompt
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "advice.detachedHead",
-    "GIT_CONFIG_VALUE_0": "false",
-}
+_ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0"}  # a repository that requires a password is an error; git must not prompt
 
 
 def clone(url: str, ref: str, to: Path, *, show_progress: bool, submodules: Sequence[str] = ()) -> None:

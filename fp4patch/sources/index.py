@@ -11,9 +11,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Self
 
 import requests
 from pypi_simple import (
@@ -30,25 +29,6 @@ from fp4patch.core import process
 from fp4patch.core.errors import SourceError
 from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.store import cache_dir, scratch, sha256
-
-
-class _Received:
-    """Bytes of a download, with the interface that pypi-simple requires (ProgressTracker)."""
-
-    def __init__(self, name: str, total: int | None, on_progress: OnProgress) -> None:
-        self._name, self._total, self._on_progress, self._done = name, total, on_progress, 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        pass
-
-    def update(self, increment: int) -> None:
-        """Report so many more bytes."""
-        self._done += increment
-        self._on_progress(Step(self._done, self._total, self._name))
-
 
 CHECK_NETWORK = "check the network, HTTPS_PROXY and `pip config list`: fp4patch uses pip's index, proxy and certificate"
 UNAVAILABLE = (
@@ -95,12 +75,35 @@ def download(archive: Archive, on_progress: OnProgress) -> Path:
     """Return the archive's path in the cache, and download the archive if it is not there."""
     path = _place(archive)
     try:
-        return _cached(path, archive, on_progress)
+        if not (path.is_file() and sha256(path) == archive.sha256):
+            with project_files(archive.project, archive.filename) as (files, session):
+                url = next(file.url for file in files if file.filename == archive.filename)
+                _receive(url, session, archive, path, on_progress)
+        return path
+    except requests.RequestException as error:
+        raise SourceError(f"cannot download {archive.filename}: {cause_of(error)}", help=CHECK_NETWORK) from error
     except OSError as error:
         raise SourceError(
             f"the download cannot be kept: {error.filename or path}: {error.strerror or error}",
             help="make room or put that right, or set FP4PATCH_CACHE to another directory",
         ) from error
+
+
+def _receive(url: str, session: requests.Session, archive: Archive, path: Path, on_progress: OnProgress) -> None:
+    with scratch(path.parent, "part-") as folder, session.get(url, stream=True, timeout=60) as answer:
+        answer.raise_for_status()
+        total = int(answer.headers.get("Content-Length", 0)) or None
+        part = folder / archive.filename
+        with part.open("wb") as file:
+            for piece in answer.iter_content(1 << 20):
+                file.write(piece)
+                on_progress(Step(file.tell(), total, archive.filename))
+        if (got := sha256(part)) != archive.sha256:
+            raise SourceError(
+                f"{archive.filename} is not the file that was pinned: sha256 {got}, expected {archive.sha256}",
+                help="the index returned another file under this name; try another index, and report it",
+            )
+        part.replace(path)
 
 
 def cached(archive: Archive) -> bool:
@@ -112,38 +115,12 @@ def _place(archive: Archive) -> Path:
     return cache_dir() / "archives" / archive.sha256[:16] / archive.filename
 
 
-def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
-    if path.is_file() and sha256(path) == archive.sha256:
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    config = index_config()
-    reasons = []
-    for url in config.urls:
-        with scratch(path.parent, "part-") as folder, session_of(config) as session:
-            part = folder / archive.filename
-            try:
-                _download_from(url, session, archive, part, on_progress)
-            except (*UNAVAILABLE, LookupError) as error:
-                reasons.append(cause_of(error))
-                continue
-            except OSError as error:
-                if error.errno is not None:  # the disk; errors of requests about a certificate have no number
-                    raise
-                reasons.append(cause_of(error))
-                continue
-            if (got := sha256(part)) != archive.sha256:
-                raise SourceError(
-                    f"{archive.filename} is not the file that was pinned: sha256 {got}, expected {archive.sha256}",
-                    help="the index returned another file under this name; try another index, and report it",
-                )
-            part.replace(path)
-            return path
-    raise SourceError(f"cannot download {archive.filename}: {'; '.join(reasons)}", help=CHECK_NETWORK)
-
-
 @contextmanager
-def project_files(project: str) -> Iterator[tuple[list[DistributionPackage], requests.Session]]:
-    """Yield the files of a project, in the order of the first configured index that has it, and a session for them."""
+def project_files(project: str, filename: str = "") -> Iterator[tuple[list[DistributionPackage], requests.Session]]:
+    """Yield the files of a project, in the order of the first configured index that has it, and a session for them.
+
+    With ``filename`` it is the first index that has this file.
+    """
     config = index_config()
     reasons = []
     for url in config.urls:
@@ -153,9 +130,12 @@ def project_files(project: str) -> Iterator[tuple[list[DistributionPackage], req
             except UNAVAILABLE as error:
                 reasons.append(cause_of(error))
                 continue
+            if filename and all(file.filename != filename for file in files):
+                reasons.append(f"{project} has no such file there")
+                continue
             yield files, session
             return
-    raise SourceError(f"no package index lists {project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
+    raise SourceError(f"no package index has {filename or project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
 
 
 def cause_of(error: Exception) -> str:
@@ -178,13 +158,3 @@ def session_of(config: IndexConfig) -> requests.Session:
     if config.proxy:
         session.proxies = {"http": config.proxy, "https": config.proxy}
     return session
-
-
-def _download_from(url: str, session: requests.Session, archive: Archive, to: Path, on_progress: OnProgress) -> None:
-    client = PyPISimple(url, session=session)
-    for package in client.get_project_page(archive.project, timeout=60).packages:
-        if package.filename == archive.filename:
-            received = partial(_Received, archive.filename, on_progress=on_progress)
-            client.download_package(package, to, verify=False, progress=received, timeout=60)
-            return
-    raise LookupError(f"{archive.project} has no file {archive.filename} there")

@@ -26,17 +26,16 @@ if TYPE_CHECKING:
     from packaging.tags import Tag
 
 _BLOCK = 1 << 22
-_KEPT = 4
-"""Blocks that are kept: a reader of a member goes forward, and comes back to the directory at the end."""
+"""Bytes that are kept: a reader of a member goes forward."""
 
 
 class _Ranged(io.RawIOBase):
     """A file on a server that answers with ranges of bytes."""
 
     def __init__(self, url: str, session: requests.Session, size: int) -> None:
-        self._url, self._session, self.size = url, session, size
+        self._url, self._session, self._size = url, session, size
         self._at = 0
-        self._blocks: dict[int, bytes] = {}
+        self._block = (-1, b"")  # number and content
 
     def seekable(self) -> bool:
         """Return True."""
@@ -46,34 +45,27 @@ class _Ranged(io.RawIOBase):
         """Return True."""
         return True
 
-    def tell(self) -> int:
-        """Return the position."""
-        return self._at
-
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a position."""
-        self._at = offset + (0, self._at, self.size)[whence]
+        self._at = offset + (0, self._at, self._size)[whence]
         return self._at
 
     def readinto(self, buffer: object) -> int:
         """Read what the block at the position has; OSError where the server does not answer."""
         view = memoryview(cast("bytearray", buffer))
         number, begin = divmod(self._at, _BLOCK)
-        if self._at >= self.size:
+        if self._at >= self._size:
             return 0
-        piece = self._block(number)[begin : begin + len(view)]
+        if number != self._block[0]:
+            first, end = number * _BLOCK, min((number + 1) * _BLOCK, self._size)
+            answer = self._session.get(self._url, headers={"Range": f"bytes={first}-{end - 1}"}, timeout=60)
+            if answer.status_code != 206 or len(answer.content) != end - first:
+                raise OSError(f"the index does not return bytes {first} to {end}: {answer.status_code}")
+            self._block = number, answer.content
+        piece = self._block[1][begin : begin + len(view)]
         view[: len(piece)] = piece
         self._at += len(piece)
         return len(piece)
-
-    def _block(self, number: int) -> bytes:
-        if number not in self._blocks:
-            begin, end = number * _BLOCK, min((number + 1) * _BLOCK, self.size)
-            answer = self._session.get(self._url, headers={"Range": f"bytes={begin}-{end - 1}"}, timeout=60)
-            if answer.status_code != 206 or len(answer.content) != end - begin:
-                raise OSError(f"the index does not return bytes {begin} to {end}: {answer.status_code}")
-            self._blocks = dict(list(self._blocks.items())[1 - _KEPT :]) | {number: answer.content}
-        return self._blocks[number]
 
 
 @contextmanager

@@ -72,8 +72,7 @@ def test_a_file_that_is_not_what_was_pinned_is_refused_and_nothing_is_left(
     wheel(mirror[1], {"tiny/cutlass/include/cutlass/cutlass.h": "evil"})
     with pytest.raises(SourceError, match="not the file that was pinned"):
         get("1.0", tmp_path / "tree", mirror[0])
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "mirror"]
-    assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file()]
+    assert [p.name for p in tmp_path.iterdir()] == ["mirror"]
 
 
 def test_a_damaged_file_in_the_cache_is_downloaded_again(mirror: tuple[Target, Path], tmp_path: Path) -> None:
@@ -85,7 +84,7 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(mirror: tuple[Target, P
 
 def test_an_index_without_the_file_is_one_clear_error(mirror: tuple[Target, Path], tmp_path: Path) -> None:
     archive = replace(mirror[0].archives[0], filename="tiny-2.0-py3-none-any.whl")
-    with pytest.raises(SourceError, match=r"has no file tiny-2\.0"):
+    with pytest.raises(SourceError, match=r"no package index has tiny-2\.0\S+ tiny has no such file"):
         get("1.0", tmp_path / "tree", replace(mirror[0], archives=(archive,)))
     assert not (tmp_path / "tree").exists()
 
@@ -102,7 +101,7 @@ def test_an_index_that_answers_with_something_else_is_one_clear_error(
     mirror: tuple[Target, Path], tmp_path: Path, page: str
 ) -> None:
     mirror[1].with_name("index.html").write_text(f"<html><body>{page}</body></html>")
-    with pytest.raises(SourceError, match=r"cannot download tiny-1\.0-py3-none-any\.whl: \S"):
+    with pytest.raises(SourceError, match=r"no package index has tiny-1\.0-py3-none-any\.whl: \S"):
         get("1.0", tmp_path / "tree", mirror[0])
 
 
@@ -145,7 +144,7 @@ def test_a_user_without_a_home_is_told_where_downloads_can_go(monkeypatch: pytes
 
 
 def test_a_folder_that_cannot_be_looked_at_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"cannot look at \S+: File name too long"):
+    with pytest.raises(SourceError, match=r"cannot put the tree into .*: File name too long"):
         get("4.2.1", tmp_path / ("x" * 300))
 
 
@@ -170,14 +169,6 @@ def test_a_tag_that_is_not_there_leaves_nothing_behind(repository: Path, tmp_pat
     with pytest.raises(SourceError, match=r"git cannot clone v9\.2\.0"):
         get("9.2.0", tmp_path / "tree", git_url=str(repository))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["upstream"]
-
-
-def test_a_release_that_is_not_there_names_those_that_need_no_git(
-    repository: Path, mirror: tuple[Target, Path], tmp_path: Path
-) -> None:
-    with pytest.raises(SourceError, match=r"git cannot clone v9\.2\.0") as caught:
-        get("9.2.0", tmp_path / "tree", replace(mirror[0], git=str(repository)))
-    assert caught.value.help.startswith("cutlass has archives, which need no git, from 1.0 to 1.0; else check the ver")
 
 
 @pytest.mark.parametrize("tag", ["v1.0", "v1.1"])
