@@ -23,8 +23,7 @@ GROUPS = {
     "Start here": {
         "doctor": ("doctor:doctor", "Tell whether FP4 works on a GPU: on this machine, or with each PATH."),
         "explore": ("explore:explore", "Open a page with the answers of doctor for every release."),
-        "list": ("list:list_", "List variants, patches and targets."),
-        "show": ("show:show", "Describe one variant, patch or target."),
+        "show": ("show:show", "Describe one variant, patch or target, or list all."),
     },
     "Patch": {
         "fetch": ("fetch:fetch", "Fetch the pristine tree of a release into DIRECTORY."),

@@ -54,7 +54,7 @@ class Catalog:
         if not found:
             every = [*self.variants, *self.targets, *self.patches, *(patch.name for patch in self.patches.values())]
             raise UsageError(
-                f"there is nothing named {name!r}", help=suggested(name, every, "`fp4patch list` shows what there is")
+                f"there is nothing named {name!r}", help=suggested(name, every, "`fp4patch show` lists what there is")
             )
         if len(found) > 1:
             names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for thing in found)

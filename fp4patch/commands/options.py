@@ -87,7 +87,7 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
         metavar="NAME",
         required=required,
         shell_complete=variant_names,
-        help="Name of the variant; see `fp4patch list variants`.",
+        help="Name of the variant; see `fp4patch show`.",
     )
 
 

@@ -1,8 +1,8 @@
-"""``fp4patch show``: one variant, patch or target."""
+"""``fp4patch show``: one variant, patch or target, or the names of all of them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import click
 from rich.console import Group, RenderableType
@@ -17,60 +17,64 @@ from fp4patch.commands.options import every_name, json_option
 from fp4patch.core.document import Report
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownVariant(Variant, Report):
-    """Contents of a variant's TOML file."""
+@dataclass(frozen=True)
+class Shown(Report):
+    """Contents of the TOML files of variants, patches and targets: of all of them, or of the one that was named."""
 
-    kind: Literal["variant"] = "variant"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownTarget(Target, Report):
-    """Contents of a target's TOML file."""
-
-    kind: Literal["target"] = "target"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownPatch(Patch, Report):
-    """Contents of a patch's TOML file."""
-
-    kind: Literal["patch"] = "patch"
-    variants: tuple[str, ...] = ()
-    """All variants that contain the patch, whichever of the two names the other."""
-
-
-Shown = ShownVariant | ShownTarget | ShownPatch
+    variants: tuple[Variant, ...]
+    patches: tuple[Patch, ...]
+    """Each names all variants that contain it, whichever of the two names the other."""
+    targets: tuple[Target, ...]
 
 
 @click.command(epilog="Example: fp4patch show next3")
-@click.argument("name", shell_complete=every_name)
+@click.argument("name", required=False, shell_complete=every_name)
 @json_option("fp4patch.commands.show:Shown")
-def show(name: str, as_json: bool) -> None:
-    """Describe one variant, patch or target.
+def show(name: str | None, as_json: bool) -> None:
+    """Describe one variant, patch or target, or list all.
 
     The output has the reason for it, a link, and the releases and files that it applies to.
     """
-    shown = named(load(), name)
-    console.emit(shown) if as_json else console.show(text(asdict(shown)))
+    shown = contents(load(), name)
+    things: list[Variant | Patch | Target] = [*shown.variants, *shown.patches, *shown.targets]
+    if as_json:
+        console.emit(shown)
+    elif name:
+        console.show(Group(*_described(asdict(things[0]), type(things[0]).__name__.lower())))
+    else:
+        console.show(Group(*_listed(shown)))
 
 
-def named(catalog: Catalog, name: str) -> Shown:
-    """Return every field of the variant, patch or target of that name. UsageError: see ``Catalog.named``."""
-    thing = catalog.named(name)
-    values = {key.name: getattr(thing, key.name) for key in fields(thing)}
-    if isinstance(thing, Patch):
-        values["variants"] = tuple(v.name for v in catalog.variants.values() if thing.id in v.patch_ids)
-        return ShownPatch(**values)
-    return ShownVariant(**values) if isinstance(thing, Variant) else ShownTarget(**values)
+def contents(catalog: Catalog, name: str | None) -> Shown:
+    """Return every field of the variant, patch or target of that name, or of all. UsageError: see ``Catalog.named``."""
+    named = catalog.named(name) if name else None
+    variants = tuple(variant for variant in catalog.variants.values() if named in (None, variant))
+    patches = tuple(
+        replace(patch, variants=tuple(v.name for v in catalog.variants.values() if patch.id in v.patch_ids))
+        for patch in catalog.patches.values()
+        if named in (None, patch)
+    )
+    return Shown(variants, patches, tuple(target for target in catalog.targets.values() if named in (None, target)))
 
 
-def text(shown: Mapping[str, Any]) -> RenderableType:
-    """Return the title, then each part that has a value under its name, one per line; a pipe gets it complete."""
-    lines: list[RenderableType] = [Text.assemble((shown["name"], "bold"), f"  {shown['kind']}")]
-    lines.append(console.Hanging("", shown["title"]))
-    lines += [console.label(label, " ".join(value.split()), "bold", "  ") for label, value in _facts(shown) if value]
-    return Group(*lines)
+def _listed(shown: Shown) -> Iterator[RenderableType]:
+    """Yield each name with its title."""
+    for kind, titles in (
+        ("variants", {variant.name: variant.title for variant in shown.variants}),
+        ("patches", {patch.id: patch.title for patch in shown.patches}),
+        ("targets", {target.name: target.title for target in shown.targets}),
+    ):
+        yield Text(f"{kind}:", style="bold")
+        yield from (console.Hanging(f"  {name}  ", title, "bold") for name, title in titles.items())
+
+
+def _described(shown: Mapping[str, Any], kind: str) -> Iterator[RenderableType]:
+    """Yield the title, then each part that has a value under its name, one per line; a pipe gets it complete."""
+    yield Text.assemble((shown["name"], "bold"), f"  {kind}")
+    yield console.Hanging("", shown["title"])
+    for label, value in _facts(shown):
+        if value:
+            yield console.label(label, " ".join(value.split()), "bold", "  ")
 
 
 _TEXTS = {

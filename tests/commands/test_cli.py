@@ -58,7 +58,12 @@ def test_a_wrong_command_line_is_status_2(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["apply", "--json"], ["apply", "--no-such", "--json", "x"], ["no-such-verb", "--json"], ["list", "all", "--json"]],
+    [
+        ["apply", "--json"],
+        ["apply", "--no-such", "--json", "x"],
+        ["no-such-verb", "--json"],
+        ["show", "a", "b", "--json"],
+    ],
 )
 def test_a_command_line_that_cannot_be_parsed_is_a_document_under_json(
     fp4patch: Callable[..., Said], arguments: list[str]
@@ -83,12 +88,12 @@ def test_the_summary_of_a_command_is_the_first_sentence_of_its_help(name: str, s
 def test_a_bug_of_ours_is_status_3_and_shows_a_traceback_only_under_debug(
     fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fp4patch.commands.list.load", lambda: 1 / 0)
-    said = fp4patch("list")
+    monkeypatch.setattr("fp4patch.commands.show.load", lambda: 1 / 0)
+    said = fp4patch("show")
     assert said.status == 3
     assert "Traceback" not in said.err
     assert "bug of ours" in said.err
-    assert "Traceback" in fp4patch("--debug", "list").err
+    assert "Traceback" in fp4patch("--debug", "show").err
 
 
 def test_version_and_help(fp4patch: Callable[..., Said]) -> None:
@@ -97,21 +102,19 @@ def test_version_and_help(fp4patch: Callable[..., Said]) -> None:
     assert fp4patch("apply", "-h").status == 0
 
 
-def test_list_and_show_name_everything_in_text_and_json(fp4patch: Callable[..., Said]) -> None:
-    document = fp4patch("list", "--json").document
+def test_show_names_everything_in_text_and_json(fp4patch: Callable[..., Said]) -> None:
+    document, text = fp4patch("show", "--json").document, fp4patch("show").out
     for kind in ("variants", "patches", "targets"):
-        rows = fp4patch("list", kind, "--json").document
-        assert {key: value for key, value in rows.items() if value} == {"schema": 1, kind: document[kind]}
-        for row in rows[kind]:
-            assert row["name"] in fp4patch("list", kind).out
-            assert fp4patch("show", row["name"], "--json").document["title"] == row["title"]
-            assert row["title"] in fp4patch("show", row["name"]).out
-    family = [edit["about"] for edit in fp4patch("show", "e2m1-encode", "--json").document["edits"][13:19]]
+        assert document[kind]
+        for thing in document[kind]:
+            name = f"{thing['target']}/{thing['name']}" if kind == "patches" else thing["name"]
+            assert f"  {name}  {thing['title']}" in text
+            assert fp4patch("show", name, "--json").document[kind] == [thing]
+            assert thing["title"] in fp4patch("show", name).out
+    (patch,) = fp4patch("show", "e2m1-encode", "--json").document["patches"]
+    family = [edit["about"] for edit in patch["edits"][13:19]]
     assert family == [f"{source}_to_e2m1_x{values}" for source in ("half", "bfloat16") for values in (2, 4, 8)]
-    shown = fp4patch("show", "e2m1-guard", "--json").document
-    assert shown["reason"]
-    assert shown["link"].startswith("https://")
-    assert shown["applies"]
+    (shown,) = fp4patch("show", "e2m1-guard", "--json").document["patches"]
     assert "next2" in shown["variants"]
     assert " ".join(shown["reason"].split()) in fp4patch("show", "e2m1-guard").out  # a pipe gets it whole
 
@@ -131,7 +134,6 @@ def test_the_recorded_matrix_is_what_the_real_trees_say(
     [
         ("apply --variant", "tur", {"turbo", "turbo2"}),
         ("show", "cutlass/sm121", {"cutlass/sm121-family", "cutlass/sm121-operand"}),
-        ("list", "pa", {"patches"}),
         ("fetch", "vllm==0.33", {"vllm==0.33.0"}),
         ("export --variant next3 --patch", "fp6", {"fp6-convert"}),
         ("doctor --for", "gb10,rtx-pro", {"gb10,rtx-pro-6000"}),
@@ -252,7 +254,7 @@ def test_a_reader_that_leaves_changes_no_exit_status(pristine_tree: GetTree, tmp
 
 @pytest.mark.parametrize("form", ["", "--json"])
 def test_a_closed_output_swallows_what_is_said(form: str) -> None:
-    command = f"exec {sys.executable} -m fp4patch list {form} >&- 2>&-"
+    command = f"exec {sys.executable} -m fp4patch show {form} >&- 2>&-"
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
 
 
