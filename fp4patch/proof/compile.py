@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,11 +16,12 @@ from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import Store
 from fp4patch.proof import machine_code
-from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.probe import Compilation, Compiler, together
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SideName, SourceView
+from fp4patch.sass.error import SassError
+from fp4patch.sass.text import functions
 
 SIDES: tuple[SideName, ...] = ("pristine", "patched")
 
@@ -80,7 +81,7 @@ class CompiledProbes:
     pairs: tuple[tuple[Probe, Arch], ...]
     """Probe by probe, each with the architectures in the requested order."""
     built: Mapping[tuple[str, Arch, str], Compilation]
-    """By probe, architecture and side. Host code has a pristine side only where the patched one fails."""
+    """By probe, architecture and side. Host code has no pristine side: there is nothing to compare."""
     configured: tuple[Configured, ...] = ()
     """The patched probes, compiled with other flags."""
 
@@ -92,13 +93,6 @@ class CompiledProbes:
     def cubins(self) -> dict[tuple[str, Arch, str], bytes]:
         """Disassembled cubins by probe, architecture and side."""
         return {name: built.content for name, built in self.built.items() if built.listing}
-
-    @property
-    def host_objects(self) -> Iterator[tuple[Probe, Arch, bytes]]:
-        """Object files of the patched HOST probes."""
-        for probe, arch in self.pairs:
-            if probe.kind is ProbeKind.HOST:
-                yield probe, arch, self.side(probe.id, arch, "patched").content
 
     @property
     def lines(self) -> dict[tuple[str, Arch], SourceLines]:
@@ -113,14 +107,13 @@ def compile_probes(request: CompileRequest) -> CompiledProbes:
     A probe that does not compile or whose code is not understood is a result with an error. An exception,
     KeyboardInterrupt too, ends every compiler that still runs.
     """
-    chain, runner = request.toolchain, Runner(request.toolchain.environ)
+    runner = Runner(request.toolchain.environ)
     with tempfile.TemporaryDirectory(prefix="fp4patch-verify-") as scratch:
         sides = {
             "pristine": Side(request.before, request.target, Path(scratch, "pristine")),
             "patched": Side(request.after, request.target, Path(scratch, "patched"), request.watched),
         }
-        compiler = Compiler(chain, request.target, runner, request.store, request.headers)
-        builder = _Builder(compiler, chain, runner, request.store)
+        builder = _Builder(request.toolchain, request.target, runner, request.store, request.headers)
         with ThreadPoolExecutor(max_workers=max(1, request.jobs or processors())) as pool:
             try:
                 return _compiled(request, builder, sides, pool)
@@ -135,39 +128,35 @@ def _compiled(
 ) -> CompiledProbes:
     targets = {probe.id: probe.targets(request.archs, also=request.own_targets) for probe, _ in request.probes}
     units = [
-        ([(probe, source) for probe, source in unit if arch in targets[probe.id]], arch, len(unit))
+        (members, arch)
         for unit in _units(request.probes)
-        for arch in dict.fromkeys(arch for archs in targets.values() for arch in archs)
+        for arch in dict.fromkeys(arch for probe, _ in unit for arch in targets[probe.id])
+        if (members := [(probe, source) for probe, source in unit if arch in targets[probe.id]])
     ]
     futures: dict[Future[list[Compilation]], tuple[_Unit, Arch, str]] = {
         pool.submit(builder.build, unit, arch, sides[side]): (unit, arch, side)
-        for unit, arch, _ in units
-        if unit
-        # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
-        for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
+        for unit, arch in units
+        for side in (SIDES if unit[0][0].kind is not ProbeKind.HOST else ("patched",))
     }
     built: dict[tuple[str, Arch, str], Compilation] = {}
     request.progress(Step(0, len(futures), "compiling"))
     for done, future in enumerate(as_completed(futures), start=1):
         unit, arch, side = futures[future]
-        for (probe, _), result in zip(unit, future.result(), strict=True):
-            built[probe.id, arch, side] = result
+        built |= {(probe.id, arch, side): made for (probe, _), made in zip(unit, future.result(), strict=True)}
         name = unit[0][0].id + (f" and {len(unit) - 1} more" if len(unit) > 1 else "")
-        cached = all(result.cached for result in future.result())
+        cached = all(made.cached for made in future.result())
         request.progress(Step(done, len(futures), f"compiling {name} {arch} {side}", cached=cached))
-    pairs = [(probe, source, arch) for probe, source in request.probes for arch in targets[probe.id]]
-    for probe, source, arch in pairs:
-        if probe.kind is ProbeKind.HOST and built[probe.id, arch, "patched"].error:
-            built[probe.id, arch, "pristine"] = builder.build([(probe, source)], arch, sides["pristine"])[0]
     otherwise = [
         pool.submit(builder.configured, unit, arch, sides["patched"], flags, built)
-        for unit, arch, size in units
-        if unit and unit[0][0].kind is ProbeKind.SASS and (size > 1 or request.configure_all)
+        for unit, arch in units
+        if unit[0][0].kind is ProbeKind.SASS and (unit[0][0].together or request.configure_all)
         if arch in request.configured
         for flags in CONFIGURATIONS
     ]
     configured = tuple(result for future in otherwise for result in future.result())
-    return CompiledProbes(tuple((probe, arch) for probe, _, arch in pairs), built, configured)
+    return CompiledProbes(
+        tuple((probe, arch) for probe, _ in request.probes for arch in targets[probe.id]), built, configured
+    )
 
 
 _Unit = list[tuple[Probe, Path]]
@@ -184,14 +173,8 @@ def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
     return list(units.values())
 
 
-class _Builder:
-    """Compiles, disassembles and parses: one call for each probe, architecture and side."""
-
-    def __init__(self, compiler: Compiler, toolchain: Toolchain, runner: Runner, store: Store) -> None:
-        self._compiler = compiler
-        self._toolchain = toolchain
-        self._runner = runner
-        self._store = store
+class _Builder(Compiler):
+    """Compiles, disassembles and parses: one call for each translation unit, architecture and side."""
 
     def configured(
         self,
@@ -202,34 +185,24 @@ class _Builder:
         usual: Mapping[tuple[str, Arch, str], Compilation],
     ) -> list[Configured]:
         """Return the probes compiled with other flags; none if one did not compile with the usual ones."""
-        known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}
-        if not all(built.listing for built in known.values()):
+        known = [usual[probe.id, arch, "patched"] for probe, _ in unit]
+        if not all(made.listing for made in known):
             return []
-
-        def is_same(probe: str, other: Compilation) -> bool:
-            listing, cubin = known[probe].listing, known[probe].content
-            kernel = machine_code.kernel_of(probe, machine_code.functions(cubin))
-            if not (listing and other.listing):
-                return False
-            digests = {machine_code.code_digest(code, kernel, listing.instructions) for code in (cubin, other.content)}
-            return len(digests) == 1
-
+        others = self.build(unit, arch, side, flags)
         return [
-            Configured(probe.id, arch, flags, is_same(probe.id, other), other)
-            for (probe, _), other in zip(unit, self.build(unit, arch, side, flags), strict=True)
+            Configured(probe.id, arch, flags, _is_same(probe, made, other), other)
+            for (probe, _), made, other in zip(unit, known, others, strict=True)
         ]
 
     def build(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[Compilation]:
         """Return the probes of a translation unit; one half and the other if they do not compile: none hides others."""
         probe, source = unit[0]
-        if len(unit) > 1:
-            built = self._compiler.compile(replace(probe, defines={}), source, arch, side, together(unit), more)
-        else:
-            built = self._compiler.compile(probe, source, arch, side, more=more)
+        text = together(unit) if len(unit) > 1 else ""
+        built = self.compile(replace(probe, defines={}) if text else probe, source, arch, side, text, more)
         try:
             if not built.error:
                 return self._read([probe for probe, _ in unit], arch, built)
-        except ProofError as error:
+        except (ProofError, SassError) as error:
             # One probe that is not understood must not hide what the others came to.
             built = replace(built, error=f"{error.message}\n{error.help}")
         middle = len(unit) // 2
@@ -240,7 +213,9 @@ class _Builder:
         """Return the probes of an object file with their listings."""
         if probes[0].kind is ProbeKind.HOST:
             return [built]
-        text = disassemble(built.content, toolchain=self._toolchain, runner=self._runner, store=self._store)
+        text = machine_code.disassemble(
+            built.content, toolchain=self._toolchain, runner=self._runner, store=self._store
+        )
         if len(probes) == 1 and (probes[0].kind is ProbeKind.UNIT or machine_code.has_subroutines(built.content)):
             return [replace(built, listing=machine_code.unit_listing(text, built.content, arch=arch, log=built.log))]
         alone = [machine_code.KERNEL] if len(probes) == 1 else []
@@ -250,3 +225,12 @@ class _Builder:
             replace(built, listing=listing, lines=built.lines.of(name))
             for name, listing in zip(names, listings, strict=True)
         ]
+
+
+def _is_same(probe: Probe, usual: Compilation, other: Compilation) -> bool:
+    """Return whether a probe's kernel has the same code and constants in two object files."""
+    if not (usual.listing and other.listing):
+        return False
+    kernel = machine_code.kernel_of(probe.id, functions(usual.content))
+    codes = usual.content, other.content
+    return len({machine_code.code_digest(code, kernel, usual.listing.instructions) for code in codes}) == 1

@@ -8,7 +8,7 @@ mistake in the execution itself shows.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fp4patch.catalog.probe import CARD, Executes, Probe, Quantizes
+from fp4patch.catalog.probe import CARD, Executes, Probe, ProbeKind, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.progress import OnProgress, silent
@@ -44,9 +44,10 @@ class ExecuteRequest:
 def execute_probes(request: ExecuteRequest) -> Executed:
     """Execute the machine code that was compiled. Each kernel takes seconds once; then its result is kept."""
     on_host = [
-        Subject(probe.id, probe.executes, arch, "patched", content, None, request.promise)
-        for probe, arch, content in request.compiled.host_objects
-        if content and probe.executes
+        Subject(probe.id, probe.executes, arch, "patched", made.content, None, request.promise)
+        for probe, arch in request.compiled.pairs
+        if probe.kind is ProbeKind.HOST and probe.executes
+        if (made := request.compiled.side(probe.id, arch, "patched")).content
     ]
     return Executed(_execute(request, [*subjects(request), *on_host]))
 

@@ -82,7 +82,9 @@ def _row(
             Check("this compiler supports the architecture", nothing, Verdict.UNSUPPORTED, "no"),
         )
     elif after.error:
-        detail = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
+        detail = "no"
+        if probe.kind is not ProbeKind.HOST:
+            detail = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
         checks = (Check("compiles", nothing, Verdict.FAIL, detail),)
     elif probe.kind is ProbeKind.HOST:
         because = "every file that includes the header compiles it"

@@ -1,19 +1,22 @@
-"""The machine code of probes: what a cubin of a probe has, its listing, and what says that two are the same code."""
+"""The machine code of probes: its listing, what a cubin of a probe has, and what says that two are the same code."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
+from fp4patch.core.process import Runner
+from fp4patch.core.store import Store, key
 from fp4patch.proof.listing import SassListing
+from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sass import text as sass
 from fp4patch.sass.elf import SYMTAB, Elf
-from fp4patch.sass.error import SassError
 from fp4patch.sass.instruction import Instruction
 from fp4patch.sass.text import STEP, loaded_sections, opened, read_sections, without_padding
 
@@ -26,26 +29,10 @@ def kernel_of(probe: str, names: Collection[str]) -> str:
     return KERNEL if KERNEL in names else f"{KERNEL}_{re.sub(r'[^0-9A-Za-z]', '_', probe.partition('/')[2])}"
 
 
-@contextmanager
-def proof_errors() -> Iterator[None]:
-    """Raise what the reader of machine code does not understand as ProofError. A decorator too."""
-    try:
-        yield
-    except SassError as error:
-        raise ProofError(error.message, help=error.help) from error
-
-
-@proof_errors()
-def functions(cubin: bytes) -> dict[str, int]:
-    """Return the functions of a cubin, and their addresses; ProofError if it is none."""
-    return sass.functions(cubin)
-
-
-@proof_errors()
 def kernel_listings(text: str, cubin: bytes, *, arch: Arch, log: str, kernels: Iterable[str]) -> list[SassListing]:
     """Return the listing of each of these kernels of a cubin, from what ``nvdisasm -c`` wrote of it.
 
-    ``log`` is the text of ``ptxas -v`` on the same cubin. ProofError with the line that is not understood. What pads
+    ``log`` is the text of ``ptxas -v`` on the same cubin. SassError with the line that is not understood. What pads
     the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT. So are the
     instructions that ptxas puts before every kernel for sm_87.
     """
@@ -65,12 +52,11 @@ def kernel_listings(text: str, cubin: bytes, *, arch: Arch, log: str, kernels: I
     return listings
 
 
-@proof_errors()
 def unit_listing(text: str, cubin: bytes, *, arch: Arch, log: str = "") -> SassListing:
     """Return all functions of a cubin as one listing.
 
     They follow one another in the order of their names, each with its name as a label and without its padding;
-    addresses are counted on. ``registers`` is the largest number of any. ProofError with a line that is not understood.
+    addresses are counted on. ``registers`` is the largest number of any. SassError with a line that is not understood.
     """
     instructions: list[Instruction] = []
     labels: dict[int, str] = {}
@@ -89,7 +75,6 @@ def unit_listing(text: str, cubin: bytes, *, arch: Arch, log: str = "") -> SassL
     return SassListing(arch, tuple(instructions), labels, max(_registers(log).values(), default=0), code_digest(cubin))
 
 
-@proof_errors()
 def has_subroutines(cubin: bytes) -> bool:
     """Return whether functions of the compiler (for a division) were linked to the kernel ``probe``.
 
@@ -122,7 +107,6 @@ _BANK = re.compile(r"\.nv\.constant(\d+)")  # all kernels of the cubin share it;
 _READS_BANK = re.compile(r"\bcx?\[(\w+)\]")  # c[0x4][0x8]; the number of the bank may be in a register
 
 
-@proof_errors()
 def code_digest(cubin: bytes, kernel: str = "", instructions: Sequence[Instruction] = ()) -> str:
     """SHA-256 of all code of a cubin and of all constants: a table that decides the result is outside of the code.
 
@@ -143,11 +127,31 @@ def code_digest(cubin: bytes, kernel: str = "", instructions: Sequence[Instructi
     return digest.hexdigest()
 
 
+def disassemble(cubin: bytes, *, toolchain: Toolchain, runner: Runner, store: Store) -> str:
+    """Return the output of ``nvdisasm -c`` for a cubin; ProofError for unsupported code.
+
+    It takes a third of a second to start: it runs once for the targets of a generation that have the same code.
+    """
+    name = key("nvdisasm -c", toolchain.info.nvdisasm, toolchain.fingerprint, *_disassembled(cubin))
+    if kept := store.get(name):
+        return str(kept)
+    with tempfile.TemporaryDirectory(prefix="fp4patch-sass-") as scratch:
+        file = Path(scratch) / "probe.cubin"
+        file.write_bytes(cubin)
+        status, text, messages = runner.run([toolchain.nvdisasm, "-c", file], scratch=file.parent)
+    if status != 0:
+        raise ProofError(
+            f"nvdisasm -c ended with status {status}: {messages.strip()}",
+            help=f"nvdisasm {toolchain.info.nvdisasm} may not support this code",
+        )
+    store.put(name, text)
+    return text
+
+
 _NOT_DISASSEMBLED = (".debug", ".note", ".nv.capmerc", ".nv.compat", ".nv.merc", ".nv_debug")
 
 
-@proof_errors()
-def disassembled(cubin: bytes) -> list[str | bytes]:
+def _disassembled(cubin: bytes) -> list[str | bytes]:
     """Return all that the listing of a cubin is made of: its generation, and the names and contents of its sections but
     for those about the target and the source."""
     with opened(cubin) as file:
@@ -155,21 +159,6 @@ def disassembled(cubin: bytes) -> list[str | bytes]:
         named = [(file.name(section), section) for section in file.sections]
         parts = [(name, file.content(section)) for name, section in named if not name.startswith(_NOT_DISASSEMBLED)]
     return [str(generation), *(part for section in parts for part in section)]
-
-
-_ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/", re.MULTILINE)
-
-
-@proof_errors()
-def check_whole(text: str, cubin: bytes) -> None:
-    """ProofError unless a cubin's listing has every instruction: one that was cut off reads like a short one."""
-    written = len(_ADDRESS.findall(text))
-    held = sum(len(content) for name, content in loaded_sections(cubin) if name.startswith(".text.")) // STEP
-    if written != held:
-        raise ProofError(
-            f"the listing has {written} instructions, and the object file {held}",
-            help="the disassembler was cut off, or is damaged: run it again with an empty cache",
-        )
 
 
 _REGISTERS = re.compile(r"Compiling entry function '(\w+)'(?:(?!Compiling entry).)*?Used (\d+) registers", re.DOTALL)

@@ -123,8 +123,8 @@ class Compiler:
             compiled_alone = product.rename(scratch / "alone.cubin")
             arch = next(flag for flag in flags if flag.startswith("-arch="))
             nvlink = self._toolchain.nvcc.with_name("nvlink")
-            status, messages = self._run([nvlink, arch, compiled_alone, "-o", product], scratch)
-            log += messages
+            status, out, err = self._runner.run([nvlink, arch, compiled_alone, "-o", product], scratch=scratch)
+            log += out + err
             if ours := [name for name in defined_once(compiled_alone.read_bytes()) if _ENCODERS in name]:
                 status, log = 1, f"error: {ours[0]} is defined by each file that includes its header: it is not inline"
         log = log.replace(str(folder), str(side.root)).strip()
@@ -137,10 +137,6 @@ class Compiler:
         if len(log) > _LONGEST_ERROR:
             log = log[:_LONGEST_ERROR] + "\n…"
         return Compilation(log=log, error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
-
-    def _run(self, command: Sequence[str | Path], scratch: Path) -> tuple[int, str]:
-        status, out, err = self._runner.run(command, scratch=scratch)
-        return status, out + err
 
     def _real_headers(self, probe: Probe) -> list[Path]:
         return [place for name in probe.uses for place in self._headers[name]]

@@ -8,7 +8,7 @@ which would still be the patched ones.
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -36,38 +36,23 @@ class Side:
         """Files of which compilations report the lines that they read, and those of which they made code."""
         self.root = view.root.resolve()
         """The tree that this is a view of."""
-        self._overlay = {PurePosixPath(path).as_posix(): content for path, content in view.overlay.items()}
-        self._include = target.include
         self._scratch = scratch
-        self._folder: Path | None = None
+        self._copied = False
         self._lock = threading.Lock()
-        self._files = self._all_files()
+        self._files = _files(self.root, view.overlay, target.include)
         self.digest = self._read(None)
         """SHA-256 over the names and contents of all files in the include directories."""
 
     def folder(self) -> Path:
         """Return the view as a directory. ProofError where there is no room for it, or another process changes it."""
         with self._lock:
-            if self._folder is None:
-                if self._read(self._scratch) != self.digest:
-                    raise ProofError(
-                        f"{self.root} was changed while it was being copied",
-                        help="verify it again when no other process changes it",
-                    )
-                self._folder = self._scratch
-            return self._folder
-
-    def _all_files(self) -> dict[str, Path | bytes]:
-        """Return the files of the view in its include directories, by path: where they are, or their contents."""
-        files: dict[str, Path | bytes] = {}
-        for include in self._include:
-            for path in _below(self.root / include):
-                files[path.relative_to(self.root).as_posix()] = path
-        for name, content in self._overlay.items():
-            if any(PurePosixPath(name).is_relative_to(include) for include in self._include):
-                files.pop(name, None)
-                files |= {} if content is None else {name: content}
-        return files
+            if not self._copied and self._read(self._scratch) != self.digest:
+                raise ProofError(
+                    f"{self.root} was changed while it was being copied",
+                    help="verify it again when no other process changes it",
+                )
+            self._copied = True
+        return self._scratch
 
     def _read(self, copy: Path | None) -> str:
         """Return a hash over all files, and write them below a directory."""
@@ -85,6 +70,18 @@ class Side:
                 help="its include directories are compiled from a copy; TMPDIR names another place for it",
             ) from error
         return digest.hexdigest()
+
+
+def _files(root: Path, overlay: Mapping[str, bytes | None], include: Sequence[str]) -> dict[str, Path | bytes]:
+    """Return the files of a view in its include directories, by path: where they are, or their contents."""
+    files: dict[str, Path | bytes] = {
+        path.relative_to(root).as_posix(): path for folder in include for path in _below(root / folder)
+    }
+    for name, content in overlay.items():
+        if any(PurePosixPath(name).is_relative_to(folder) for folder in include):
+            files.pop(name, None)
+            files |= {} if content is None else {name: content}
+    return files
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from fp4patch.core.process import Runner
 from fp4patch.core.store import Store, cache_dir, scratch
-from fp4patch.proof.disassemble import disassemble
+from fp4patch.proof.machine_code import disassemble
 from fp4patch.proof.toolchain import Toolchain
 
 CONVERTS = """

@@ -18,7 +18,7 @@ from fp4patch.core.process import Runner
 from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
-from fp4patch.proof.disassemble import disassemble
+from fp4patch.proof.machine_code import disassemble
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.sass import grid

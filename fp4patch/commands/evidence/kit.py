@@ -20,8 +20,9 @@ from fp4patch.core import process
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.wording import listed
-from fp4patch.proof.machine_code import functions, kernel_of
+from fp4patch.proof.machine_code import kernel_of
 from fp4patch.proof.toolchain import Toolchain
+from fp4patch.sass.text import functions
 
 NAME = "fp4patch-evidence"
 MACHINES = ("x86_64", "aarch64")

@@ -21,11 +21,10 @@ from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import Store, key, source_hash
 from fp4patch.core.wording import counted
-from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.execution import host, stochastic, sweep
 from fp4patch.proof.execution.result import Batch, Execution, Sweep, SweepRow
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.machine_code import functions, kernel_of
+from fp4patch.proof.machine_code import disassemble, kernel_of
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SideName
 from fp4patch.sass import grid, independence
@@ -35,7 +34,7 @@ from fp4patch.sass.flow import flow
 from fp4patch.sass.instruction import InstructionClass
 from fp4patch.sass.lane_equality import groups, lane_functions, loops, rotations
 from fp4patch.sass.program import Kernel
-from fp4patch.sass.text import own_constants
+from fp4patch.sass.text import functions, own_constants
 from fp4patch.sass.translate import Unsupported, translate
 
 FAILURES = (ProofError, SassError)
