@@ -10,13 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.core.errors import Fp4PatchError, ProofError, UsageError
+from fp4patch.core.errors import ProofError
 
-LIMIT_VARIABLE = "FP4PATCH_COMPILE_TIMEOUT"
-"""Environment variable: the time limit of each compiler or disassembler, in seconds."""
-
-DEFAULT_LIMIT = 1800.0
-"""Seconds. The longest known compilation, an NVFP4 GEMM, takes about two minutes on a quiet core."""
+LIMIT = 1800.0
+"""Seconds that a compiler or disassembler may take. The longest known compilation, an NVFP4 GEMM, takes two minutes."""
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: the user requested it
@@ -24,14 +21,11 @@ class Cancelled(Exception):  # noqa: N818 - not an error: the user requested it
 
 
 class Runner:
-    """Runs programs, each in a process group of its own, and can end all of them at once.
+    """Runs programs, each in a process group of its own, and can end all of them at once."""
 
-    ``limit`` is the time in seconds that each program may take; None: that of the environment, or the default.
-    """
-
-    def __init__(self, environ: Mapping[str, str], limit: float | None = None) -> None:
+    def __init__(self, environ: Mapping[str, str], limit: float = LIMIT) -> None:
         self._environ = dict(environ)
-        self._limit = time_limit() if limit is None else limit
+        self._limit = limit
         self._running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._stopped = False
@@ -54,10 +48,7 @@ class Runner:
         try:
             out, err = _finish(process, self._limit)
         except TimeoutError as expired:
-            raise ProofError(
-                f"{command[0]} {expired.strerror}",
-                help=f"run verify again; {LIMIT_VARIABLE}=SECONDS sets another limit for a slow machine",
-            ) from expired
+            raise ProofError(f"{command[0]} {expired.strerror}", help="run verify again") from expired
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -121,19 +112,8 @@ def _start(
             start_new_session=True,
         )
     except OSError as error:
-        if isinstance(error, PermissionError):
-            must_run_programs(Path(command[0]).parent)
         error.strerror = f"does not run: {error.strerror}"
         raise
-
-
-def must_run_programs(folder: Path) -> None:
-    """Raise Fp4PatchError if the directory is mounted so that no program in it runs (``noexec``)."""
-    with contextlib.suppress(FileNotFoundError):
-        if os.statvfs(folder).f_flag & os.ST_NOEXEC:
-            raise Fp4PatchError(
-                f"programs do not run in {folder}, which is mounted noexec", help="set TMPDIR to another directory"
-            )
 
 
 def _finish(process: subprocess.Popen[str], limit: float | None, text: str | None = None) -> tuple[str, str]:
@@ -147,18 +127,6 @@ def _finish(process: subprocess.Popen[str], limit: float | None, text: str | Non
             if process.returncode is None:
                 _end(process)
                 process.wait()
-
-
-def time_limit() -> float:
-    """Return the time limit of each program in seconds, from the environment; UsageError if it is no such number."""
-    text = os.environ.get(LIMIT_VARIABLE, "")
-    try:
-        seconds = float(text) if text else DEFAULT_LIMIT
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < threading.TIMEOUT_MAX:  # false for NaN too
-        raise UsageError(f"{LIMIT_VARIABLE} is {text!r}", help="set it to a number of seconds above 0")
-    return seconds
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -5,12 +5,9 @@ one of them. Reading never fails: an entry that is damaged or absent is a miss. 
 cannot be written only costs time.
 """
 
-import fcntl
-import glob
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -40,38 +37,10 @@ def cache_dir() -> Path:
 
 @contextmanager
 def scratch(parent: Path, prefix: str) -> Iterator[Path]:
-    """Make a directory below ``parent``, which is made too, and remove both as far as they were not there before.
-
-    The directory is locked while it is used. What a command that was killed left there is removed by the next one.
-    """
-    made = [directory for directory in (parent, *parent.parents) if not directory.exists()]
+    """Make a directory below ``parent``, which is made too, and remove it with what is left in it."""
     parent.mkdir(parents=True, exist_ok=True)
-    for left in parent.glob(f"{glob.escape(prefix)}*{_UNFINISHED}"):
-        with suppress(OSError), _locked(left):
-            shutil.rmtree(left)
-    work = Path(tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_UNFINISHED))
-    try:
-        with _locked(work):
-            yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-        with suppress(OSError):  # a directory in use remains
-            for directory in made:
-                directory.rmdir()
-
-
-_UNFINISHED = ".fp4patch-unfinished"
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """OSError: another process has it."""
-    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(opened)
+    with tempfile.TemporaryDirectory(dir=parent, prefix=prefix, ignore_cleanup_errors=True) as work:
+        yield Path(work)
 
 
 def sha256(path: Path) -> str:

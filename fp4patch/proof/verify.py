@@ -6,7 +6,6 @@ aside, and the report states this.
 """
 
 import sys
-import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch, requested
 from fp4patch.core.errors import Refused, UsageError
-from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.results import Problem, Rewritten
 from fp4patch.core.store import Store, cache_dir
@@ -89,8 +87,6 @@ def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: 
     own = ",".join(variant.arch)
     archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
     toolchain = find_toolchain()
-    if request.executes:
-        must_run_programs(Path(tempfile.gettempdir()))
     headers = find_headers(request.torch_include)
     records = recorded(file_of(variant.name))
     run = _Run(request, catalog, variant, archs, toolchain, headers, records, on_progress)

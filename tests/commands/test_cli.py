@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
 import pytest
@@ -269,13 +268,3 @@ def test_a_current_folder_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "error: the current directory does not exist any more: change to another\n"
-
-
-def test_verify_refuses_at_once_where_the_programs_that_it_compiles_cannot_run(
-    fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
-    said = fp4patch("verify", "--variant", "next2", "--execute", str(pristine_tree("cutlass", "4.2.1")))
-    assert said.status == 1
-    assert "mounted noexec" in said.err
-    assert "set TMPDIR" in said.err

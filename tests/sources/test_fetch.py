@@ -72,7 +72,7 @@ def test_a_file_that_is_not_what_was_pinned_is_refused_and_nothing_is_left(
     wheel(mirror[1], {"tiny/cutlass/include/cutlass/cutlass.h": "evil"})
     with pytest.raises(SourceError, match="not the file that was pinned"):
         get("1.0", tmp_path / "tree", mirror[0])
-    assert [p.name for p in tmp_path.iterdir()] == ["mirror"]
+    assert not (tmp_path / "tree").exists()
 
 
 def test_a_damaged_file_in_the_cache_is_downloaded_again(mirror: tuple[Target, Path], tmp_path: Path) -> None:

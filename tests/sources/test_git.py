@@ -12,7 +12,6 @@ import pytest
 from processes import ends, wait_for
 
 from fp4patch.core.errors import SourceError
-from fp4patch.core.store import scratch
 from fp4patch.sources import git
 
 RUN = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always")
@@ -140,36 +139,3 @@ def test_a_fetch_that_is_interrupted_leaves_nothing_and_no_git(upstream: Path, t
     assert fetching.wait(30) == 130
     assert list(place.iterdir()) == []
     assert ends(transport)
-
-
-def test_a_fetch_removes_what_one_that_was_killed_left(upstream: Path, tmp_path: Path) -> None:
-    pid, slow = tmp_path / "pid", tmp_path / "slow"
-    slow.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec cat\n")
-    slow.chmod(0o755)
-    place = tmp_path / "deep/place"
-    words = [sys.executable, "-m", "fp4patch", "fetch", "cutlass==9.9.9", str(place / "tree"), "--git"]
-    environ = os.environ | {"GIT_SSH_COMMAND": str(slow), "GIT_SSH_VARIANT": "ssh"}
-    fetching = subprocess.Popen([*words, "ssh://host.invalid/x"], env=environ, stderr=subprocess.DEVNULL)
-    transport = wait_for(pid)
-    (busy,) = place.iterdir()
-    failed = subprocess.run([*words, str(upstream)], capture_output=True, check=False)
-    assert failed.returncode == 1
-    assert list(place.iterdir()) == [busy], "another fetch is at work there"
-    fetching.kill()
-    fetching.wait()
-    os.kill(transport, signal.SIGKILL)  # its git would wait for it for ever
-    mine = place / ".tree-of-mine"
-    mine.mkdir()
-    assert subprocess.run([*words, str(upstream)], capture_output=True, check=False).returncode == 1
-    assert list(place.iterdir()) == [mine]
-
-
-def test_a_fetch_that_fails_leaves_no_directory(tmp_path: Path) -> None:
-    def fail() -> None:
-        with scratch(tmp_path / "deep/place", ".x-") as work:
-            (work / "half").touch()
-            raise SourceError("no")
-
-    with pytest.raises(SourceError):
-        fail()
-    assert not (tmp_path / "deep").exists()

@@ -79,7 +79,7 @@ def _checker(source: Path, arch: Arch, toolchain: Toolchain) -> bytes:
     product = source / "check.cubin"
     flags = (*toolchain.flags, "-std=c++17", "-O3", "-cubin", f"-arch={arch}")
     command: list[str | Path] = [toolchain.nvcc, *flags, "-o", product.name, "check.cu"]
-    done = process.run(command, limit=process.time_limit(), folder=source, environ=toolchain.environ)
+    done = process.run(command, limit=process.LIMIT, folder=source, environ=toolchain.environ)
     if done.status:
         raise ProofError(f"the comparison does not compile for {arch}", help=done.said)
     content = product.read_bytes()
@@ -136,7 +136,7 @@ def _program(folder: Path, machine: str, toolchain: Toolchain) -> str:
         return f"there is no {cross} here; on such a machine, sh source/build.sh builds the program"
     product = folder.resolve() / f"{NAME}-{machine}"
     command: list[str | Path] = [compiler, *_FLAGS, "-x", "c", "-o", product, "evidence.c", "-ldl"]
-    done = process.run(command, limit=process.time_limit(), folder=folder / "source")
+    done = process.run(command, limit=process.LIMIT, folder=folder / "source")
     if done.status:
         raise ProofError(f"the program does not compile for {machine}", help=done.said)
     return ""
