@@ -43,7 +43,7 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
     checks = [(patch, check) for patch in patches for check in patch.builds]
     if build is None or not checks:
         return Evaluated()
-    lists = dict.fromkeys(a for _, check in checks for a in (*check.same, *check.reaches, *check.keeps))
+    lists = dict.fromkeys(archs for _, check in checks for archs in (*check.same, *check.reaches, *check.keeps))
     with tempfile.TemporaryDirectory(prefix="fp4patch-builds-") as scratch:
         before = Path(scratch) / "pristine"
         _link(pristine.root.resolve(), before, pristine.overlay)
@@ -58,7 +58,12 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
     results: list[BuildResult] = []
     for patch, check in checks:
         others = "|".join(other.kernels for of, other in checks if of is not patch and other.kernels)
-        results += _results(check_id(patch, check), check, others, build, old, new, changes)
+        kernels, wanted = check.kernels or build.kernels, {*check.same, *check.reaches, *check.keeps}
+        for cuda, archs in (asked for asked in new if asked[1] in wanted):
+            was, now = old[cuda, archs].of(kernels, build), new[cuda, archs].of(kernels, build)
+            wrong = "; ".join(_mistakes(check, archs, others, was, now))
+            detail = wrong or changes.pop((cuda, archs), "")  # the first check of a list names what else was changed
+            results.append(BuildResult(check_id(patch, check), cuda, archs, _said(was), _said(now), detail))
     return Evaluated(tuple(results), tuple(_unrecorded(tree.target.name, [*old.values(), *new.values()])))
 
 
@@ -108,41 +113,32 @@ def _changes(old: BuildRow, new: BuildRow, stated: Sequence[str]) -> str:
     return found[0] + (f" (and {len(found) - 1} more)" if len(found) > 1 else "") if found else ""
 
 
-def _results(
-    name: str,
-    check: BuildCheck,
-    others: str,
-    build: Build,
-    old_rows: _Rows,
-    new_rows: _Rows,
-    changes: dict[tuple[str, str], str],
-) -> Iterator[BuildResult]:
-    """Yield the result of each list. ``others`` matches the sources that checks of other patches are for."""
-    code = "code" if check.kernels else "code with the instruction"
-    enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
-    lists = dict.fromkeys((*check.same, *check.reaches, *check.keeps))
-    for cuda, archs in (key for key in new_rows if key[1] in lists):
-        old, new = (rows[cuda, archs].of(check.kernels or build.kernels, build) for rows in (old_rows, new_rows))
-        alike = (_said(old), old.in_part, _code(old, others)) == (_said(new), new.in_part, _code(new, others))
-        fp4_in_file = not (check.kernels or new.on)
-        wrong = [] if alike or archs not in check.same else ["it is not as before"]
-        if old.code and (more := _more(old.ptx, new.ptx)):  # a build that compiled nothing has no PTX to keep to
-            wrong += [f"PTX of {', '.join(more)} that was not there"]
-        if new.error:
-            wrong = ["it could not be evaluated"]
-        elif new.stops and not (old.stops or old.error):
-            wrong += ["it stops, and did not before"]
-        elif archs in check.reaches and not new.stops:
-            named = [arch for arch in Arch.parse_list(archs, ptx=True) if arch.major == 12]
-            wrong += [f"no {code} for {arch.gpu}" for arch in named if new.reaches.get(arch.gpu) not in enough]
-            wrong += [new.lacks] if new.lacks else []
-            suffixed = [arch.torch for arch in named if arch.suffix and fp4_in_file]
-            wrong = wrong or [f"not for {one}" for one in suffixed if one not in new.kernels]
-        if archs in check.keeps and not (old.error or old.stops or new.error or new.stops):
-            changed = sorted(_beside(old) ^ _beside(new))
-            wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
-        change = changes.pop((cuda, archs), "")  # the first check of a list names it
-        yield BuildResult(name, cuda, archs, _said(old), _said(new), "; ".join(wrong) or change)
+def _mistakes(check: BuildCheck, archs: str, others: str, old: BuildRow, new: BuildRow) -> list[str]:
+    """Return what is not as the check expects for a list. ``others`` matches the sources that checks of other patches
+    are for."""
+    if new.error:
+        return ["it could not be evaluated"]
+    wrong = []
+    alike = (_said(old), old.in_part, _code(old, others)) == (_said(new), new.in_part, _code(new, others))
+    if archs in check.same and not alike:
+        wrong.append("it is not as before")
+    more = {arch for source, ptx in new.ptx.items() for arch in ptx if arch not in old.ptx.get(source, ())}
+    if old.code and more:  # a build that compiled nothing has no PTX to keep to
+        wrong.append(f"PTX of {', '.join(sorted(more))} that was not there")
+    if new.stops:
+        return [*wrong, "it stops, and did not before"] if not (old.stops or old.error) else wrong
+    if archs in check.reaches:
+        enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
+        code = "code" if check.kernels else "code with the instruction"
+        named = [arch for arch in Arch.parse_list(archs, ptx=True) if arch.major == 12]
+        wrong += [f"no {code} for {arch.gpu}" for arch in named if new.reaches.get(arch.gpu) not in enough]
+        wrong += [new.lacks] if new.lacks else []
+        suffixed = [arch.torch for arch in named if arch.suffix and not (check.kernels or new.on)]
+        wrong = wrong or [f"not for {arch}" for arch in suffixed if arch not in new.kernels]
+    if archs in check.keeps and not (old.error or old.stops):
+        changed = sorted(_beside(old) ^ _beside(new))
+        wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
+    return wrong
 
 
 def _code(row: BuildRow, but: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
@@ -155,11 +151,6 @@ def _beside(row: BuildRow) -> set[tuple[str, str]]:
     """Return each source with each target of other GPUs than SM12x for which it has code or PTX."""
     found = {(source, arch) for of in (row.code, row.ptx) for source, archs in of.items() for arch in archs}
     return {(source, arch) for source, arch in found if Arch.parse(arch).major != 12}
-
-
-def _more(old: Mapping[str, Sequence[str]], new: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the targets of PTX that a source has and did not have."""
-    return sorted({arch for source, archs in new.items() for arch in archs if arch not in old.get(source, ())})
 
 
 def _said(row: BuildRow) -> str:

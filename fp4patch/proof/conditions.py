@@ -3,15 +3,14 @@
 import ast
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.source_files import glob
 from fp4patch.core import process
-from fp4patch.core.errors import ProofError, Refused
+from fp4patch.core.errors import ProofError
 from fp4patch.edits.cxx import block, lex, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.replace import Condition
@@ -57,57 +56,44 @@ def evaluate(
     """Return the result of each condition in each file that the patches change, and the lines of all of them."""
     results: list[BuildResult] = []
     lines: dict[str, list[range]] = {}
-    for patch, check, path in _places(before, after, patches):
-        results.append(_result(patch, check, path, before.get(path) or b"", after[path] or b"", toolchain))
-        with suppress(ProofError, Refused):  # a result with the error
-            text = decode(after[path] or b"", path)
-            lines.setdefault(path, []).extend(
-                range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2)
-                for start, end in _cut(path, text, check)
-            )
+    changed = {path: content for path, content in after.items() if content and content != before.get(path)}
+    checks = ((patch, search, check) for patch in patches for search, check in patch.conditions)
+    for patch, search, check in checks:
+        for path in filter(glob(search).fullmatch, changed):
+            old, was_wrong, _ = _side(patch, check, check.before, path, before.get(path) or b"", toolchain)
+            new, is_wrong, spans = _side(patch, check, check.after, path, changed[path], toolchain)
+            detail = "; ".join(filter(None, (was_wrong, is_wrong)))
+            results.append(BuildResult(check_id(patch, check), "", path, old, new, detail))
+            lines.setdefault(path, []).extend(spans)
     return Evaluated(tuple(results), lines=lines)
 
 
-def _places(
-    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], patches: Sequence[Patch]
-) -> Iterator[tuple[Patch, Condition, str]]:
-    """Yield each condition with each changed file that it is evaluated in."""
-    changed = [path for path, content in after.items() if content is not None and content != before.get(path)]
-    for patch in patches:
-        for search, check in patch.conditions:
-            yield from ((patch, check, path) for path in changed if glob(search).fullmatch(path))
-
-
-def _result(
-    patch: Patch, check: Condition, path: str, before: bytes, after: bytes, toolchain: Toolchain
-) -> BuildResult:
-    sides = [_side(patch, check, path, content, toolchain) for content in (before, after)]
-    wrong = [
-        problem or f"expected {' '.join(expected) or 'none'}, got {holds}"
-        for (holds, problem), expected in zip(sides, (check.before, check.after), strict=True)
-        if problem or holds != (" ".join(expected) or "none")
-    ]
-    (old, _), (new, _) = sides
-    return BuildResult(check_id(patch, check), "", path, old, new, "; ".join(wrong))
-
-
-def _side(patch: Patch, check: Condition, path: str, content: bytes, toolchain: Toolchain) -> tuple[str, str]:
-    """Return the capabilities for which the code of one side goes on, and the reason why they are not known."""
+def _side(
+    patch: Patch, check: Condition, expected: Sequence[str], path: str, content: bytes, toolchain: Toolchain
+) -> tuple[str, str, list[range]]:
+    """Return the capabilities for which the code of one side goes on, what is wrong with them, and its lines."""
     try:
-        holds = _capabilities(Path(patch.directory, check.shim), check, path, decode(content, path), toolchain)
+        text = decode(content, path)
+        spans = _python(text, check) if path.endswith(".py") else [_cxx(text, check)]
+        code = "".join(f"{text[start:end]}\n" for start, end in spans)
+        holds = _capabilities(Path(patch.directory, check.shim), code, toolchain, python=path.endswith(".py"))
     except ProofError as error:
-        return error.message, error.help or error.message
-    return " ".join(holds) or "none", ""
+        return error.message, error.help or error.message, []
+    except (SyntaxError, LexError) as error:
+        return "the file is not understood", str(error), []
+    wanted = " ".join(expected) or "none"
+    lines = [range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2) for start, end in spans]
+    return holds, "" if holds == wanted else f"expected {wanted}, got {holds}", lines
 
 
-def _capabilities(shim: Path, check: Condition, path: str, text: str, toolchain: Toolchain) -> list[str]:
+def _capabilities(shim: Path, text: str, toolchain: Toolchain, *, python: bool) -> str:
     """Return the capabilities for which the code goes on."""
     with tempfile.TemporaryDirectory(prefix="fp4patch-condition-") as scratch:
         folder = Path(scratch)
         code = folder / "code.inc"
-        code.write_text("".join(f"{text[start:end]}\n" for start, end in _cut(path, text, check)), encoding="utf-8")
+        code.write_text(text, encoding="utf-8")
         command: list[str | Path] = [sys.executable, "-I", "-B", shim, code]
-        if not path.endswith(".py"):
+        if not python:
             command = [folder / "condition"]
             (folder / "targets.inc").write_text(_TARGETS, encoding="utf-8")
             includes = f"-I{folder}", f"-I{shim.parent}"
@@ -119,15 +105,7 @@ def _capabilities(shim: Path, check: Condition, path: str, text: str, toolchain:
         done = process.run([*command, *CAPABILITIES], limit=_LIMIT, folder=folder, environ=toolchain.environ)
         if done.status:
             raise ProofError("the code does not run to its end", help=done.said.strip().rpartition("\n")[2])
-        return done.out.split()
-
-
-def _cut(path: str, text: str, check: Condition) -> list[tuple[int, int]]:
-    """Return the places of the code that is run, as offsets. ProofError if it is not there."""
-    try:
-        return _python(text, check) if path.endswith(".py") else [_cxx(text, check)]
-    except (SyntaxError, LexError) as error:
-        raise ProofError(f"the file is not understood: {error}") from error
+        return " ".join(done.out.split()) or "none"
 
 
 def _cxx(text: str, check: Condition) -> tuple[int, int]:
@@ -154,4 +132,4 @@ def _python(text: str, check: Condition) -> list[tuple[int, int]]:
     if not statements:
         raise ProofError(f"there is no {check.begins}")
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-    return [(starts[one.lineno - 1], starts[one.end_lineno or one.lineno] - 1) for one in statements]
+    return [(starts[part.lineno - 1], starts[part.end_lineno or part.lineno] - 1) for part in statements]
