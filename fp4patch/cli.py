@@ -77,8 +77,7 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "--version", prog_name="fp4patch")
-@click.option("--debug", is_flag=True, help="Print a traceback if fp4patch itself fails.")
-def fp4patch(debug: bool) -> None:
+def fp4patch() -> None:
     """Patch CUTLASS, vLLM, FlashInfer and more for NVFP4 on SM120 and SM121, and verify the result."""
 
 
@@ -98,10 +97,6 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except OSError:  # reported already; the exit would fail on the buffered rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if status == EXIT_INTERRUPTED:
-        # Python stores a Ctrl-C that arrives in code compiled from a string (for example a dataclass's), even after it
-        # was handled, and ends itself by the signal: https://github.com/python/cpython/blob/v3.11.7/Python/pythonrun.c
-        os._exit(status)
     sys.exit(status)
 
 
@@ -149,17 +144,10 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None:
             raise
-        if _was_interrupted(error):
-            click.echo("interrupted", err=True)
-            return EXIT_INTERRUPTED
-        if "--debug" in arguments:
-            traceback.print_exc()
-        else:
-            from fp4patch.console import printable
+        from fp4patch.console import LINES, printable
 
-            click.echo(printable(f"fp4patch failed: {type(error).__name__}: {error}"), err=True)
-            advice = "please report it with the output of the same command after `fp4patch --debug`"
-            click.echo(f"this is a bug of ours: {advice}", err=True)
+        click.echo(printable(traceback.format_exc(), kept=LINES), err=True)
+        click.echo("this is a bug of ours: please report it with these lines", err=True)
         return EXIT_BUG
 
 
@@ -170,9 +158,3 @@ def _emit_error(error: Fp4PatchError, arguments: list[str]) -> None:
         from fp4patch import console
 
         console.emit(console.failure(error))
-
-
-def _was_interrupted(error: BaseException) -> bool:
-    """Return whether a Ctrl-C is behind an error: while a class is made, Python turns it into one of another kind."""
-    behind = error.__cause__ or error.__context__
-    return isinstance(error, KeyboardInterrupt) or (behind is not None and _was_interrupted(behind))

@@ -20,7 +20,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from fp4patch.core.document import SCHEMA, Report
-from fp4patch.core.errors import EXIT_REFUSED, Fp4PatchError
+from fp4patch.core.errors import Fp4PatchError
 from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.results import Problem, State, Verdict
 from fp4patch.core.wording import joined
@@ -74,8 +74,7 @@ class Output(Console):
     """A terminal; or a pipe, where a table has 100 columns and a sentence is one line, which grep finds."""
 
     def __init__(self, file: Any) -> None:
-        columns = os.environ.get("COLUMNS", "")
-        width = None if file.isatty() else (columns.isdecimal() and int(columns)) or 100
+        width = None if file.isatty() or "COLUMNS" in os.environ else 100
         super().__init__(file=file, width=width, highlight=False, soft_wrap=not file.isatty())
 
     def on_broken_pipe(self) -> None:
@@ -100,18 +99,6 @@ def swallow(output: Any) -> None:
     The exit status stays as it is; click and rich, and Python as it exits, would set their own.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
-
-
-@contextmanager
-def telling(what: str) -> Iterator[None]:
-    """Print the result for the trees on stderr if the output cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        click.echo(f"error: the output cannot be written: {error.strerror}; {what}", err=True)
-        raise click.exceptions.Exit(EXIT_REFUSED) from error
 
 
 @contextmanager

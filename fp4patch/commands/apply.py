@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.options import TREES, WITH, json_option, variant_option
-from fp4patch.console import Hanging, Verbatim, emit, printable, problems, show, telling
+from fp4patch.console import Hanging, Verbatim, emit, printable, problems, show
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 from fp4patch.core.results import State
 from fp4patch.core.wording import counted, joined
@@ -71,9 +71,7 @@ def _without_variant(trees: tuple[Path, ...], error: NoVariantError) -> Applied:
 
 def report(applied: Applied, *, diff: bool, as_json: bool) -> None:
     """Print a result, and exit if it is a refusal."""
-    done = f"the {applied.verb} itself was done, and `fp4patch status` shows the states of the trees"
-    with telling(done if applied.written else "no tree was changed"):
-        emit(applied.with_diffs() if diff else applied) if as_json else show(text(applied, diff=diff))
+    emit(applied.with_diffs() if diff else applied) if as_json else show(text(applied, diff=diff))
     if applied.problems and not as_json:
         show(refusal(applied), err=True)
     if applied.refused:

@@ -84,15 +84,14 @@ def test_the_summary_of_a_command_is_the_first_sentence_of_its_help(name: str, s
     assert f"  {name} " in CliRunner().invoke(cli.fp4patch, ["-h"]).output
 
 
-def test_a_bug_of_ours_is_status_3_and_shows_a_traceback_only_under_debug(
+def test_a_bug_of_ours_is_status_3_and_shows_a_traceback(
     fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fp4patch.commands.show.load", lambda: 1 / 0)
     said = fp4patch("show")
     assert said.status == 3
-    assert "Traceback" not in said.err
+    assert "Traceback" in said.err
     assert "bug of ours" in said.err
-    assert "Traceback" in fp4patch("--debug", "show").err
 
 
 def test_version_and_help(fp4patch: Callable[..., Said]) -> None:
