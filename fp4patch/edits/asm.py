@@ -9,15 +9,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 
 from fp4patch.edits.cxx import Kind, Source, Token
 from fp4patch.edits.ptx import Operand, conversions, is_decode, is_encode, unexplained
 
 KEYWORDS = frozenset({"asm", "__asm__", "__asm"})
 _QUALIFIERS = frozenset({"volatile", "__volatile__", "__volatile", "inline", "__inline__", "goto"})
-_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]+)|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-7]{1,3})|(.))", re.DOTALL)
 _RAW = re.compile(r'R"([^()\\\s]{0,16})\((.*)\)\1"', re.DOTALL)
 _MENTION = re.compile(r"e2m1x[0-9]")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
@@ -72,17 +69,6 @@ class Statement:
     def template(self) -> str:
         """The PTX, as the compiler sees it."""
         return "".join(literal(token) for token in self.literals)
-
-    def line_at(self, offset: int) -> int:
-        """Return the line in the file of an offset into the template."""
-        lengths = accumulate(len(literal(token)) for token in self.literals)
-        begin = 0
-        for token, end in zip(self.literals, lengths, strict=True):
-            if offset < end or token is self.literals[-1]:
-                raw = "R" in token.text.partition('"')[0]
-                return token.line + (literal(token).count("\n", 0, offset - begin) if raw else 0)
-            begin = end
-        return self.line
 
     @property
     def encodes(self) -> bool:
@@ -211,7 +197,8 @@ def literal(token: Token) -> str:
     """Return the contents of a string literal, without its prefix."""
     if raw := _RAW.search(token.text):
         return raw[2]
-    return _ESCAPE.sub(_escaped, token.text[token.text.index('"') + 1 : -1])
+    written = token.text[token.text.index('"') + 1 : -1]
+    return written.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
 
 
 def closing(tokens: Sequence[Token], at: int) -> int | None:
@@ -259,10 +246,3 @@ def _reach(tokens: Sequence[Token], at: int) -> int:
 
 def _leading_strings(tokens: Sequence[Token]) -> int:
     return next((n for n, token in enumerate(tokens) if token.kind is not Kind.STRING), len(tokens))
-
-
-def _escaped(found: re.Match[str]) -> str:
-    for group, base in ((1, 16), (2, 16), (3, 16), (4, 8)):
-        if found[group]:
-            return chr(min(int(found[group], base), 0x10FFFF))
-    return _SIMPLE.get(found[5], found[5])

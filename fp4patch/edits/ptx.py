@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
@@ -30,33 +29,28 @@ WIDTHS = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 _CONVERSION = re.compile(r"\bcvt(?:\s*\.\s*[\w:]+)+")
 _FORMAT = re.compile(r"e2m1x[0-9]")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_TOKEN = re.compile(
-    r"""
-      (?P<blank>\s+)
-    | (?P<operand>%(?:[0-9]+|\[\w+\]))
-    | (?P<name>(?:%%)?[A-Za-z_$][\w$]*(?:(?:\.|::)\w+)*)
-    | (?P<directive>\.[A-Za-z_]\w*)
-    | (?P<number>0[fFdDxX][0-9A-Fa-f]+U?|0[bB][01]+U?|[0-9]+U?)
-    | (?P<mark>.)
-    """,
-    re.VERBOSE,
-)
+_STEP = re.compile(r"[{};]|[^\s{};][^;]*;?")
+"""A brace of a scope, or a statement: braces inside of one are those of a vector."""
+_NAME = r"(?:%%)?[A-Za-z_$][\w$]*"
+_OPERAND = rf"(?:%(?:[0-9]+|\[\w+\])|{_NAME}|[0-9]\w*)"
+_ARGUMENT = rf"(?:{_OPERAND}|\{{ ?{_OPERAND}(?: ?, ?{_OPERAND})* ?\}})"
+_INSTRUCTION = re.compile(rf"([a-z][\w.:]*)(?: |(?=[%{{]))({_ARGUMENT}(?: ?, ?{_ARGUMENT})*) ?;")
+_REGISTERS = re.compile(rf"\.reg ?\.[busf](8|16|32|64) ({_NAME}(?: ?, ?{_NAME})*) ?;")
 _MOVE = re.compile(r"mov\.[busf](16|32|64)")
 _WIDEN = re.compile(r"cvt\.u(8|16|32|64)\.u(8|16|32|64)")
-_REGISTER = re.compile(r"\.[busf](8|16|32|64)")
 _NIBBLE = 0xF
+_Argument = tuple[str, ...]
+"""One operand as it is written, or the elements of a vector."""
 
 
 class NotUnderstood(ValueError):  # noqa: N818 - it is a refusal, named as the evaluator means it
     """PTX that the evaluator does not know, or whose result is not a packing of E2M1 codes and zeros."""
 
-    def __init__(self, message: str, ptx: str, offset: int) -> None:
+    def __init__(self, message: str, ptx: str) -> None:
         super().__init__(f"{message}: {ptx}" if ptx else message)
         self.message = message
         self.ptx = ptx
         """The PTX line in question."""
-        self.offset = offset
-        """Where it begins in the template."""
 
 
 @dataclass(frozen=True)
@@ -157,13 +151,6 @@ class Packed:
         return any(code is not None and code.rbits is not None for code in self.nibbles)
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
 def conversions(template: str) -> tuple[str, ...]:
     """Return the ``cvt`` opcodes of a template in order: they decide whether a statement concerns E2M1."""
     return tuple("".join(found.split()) for found in _CONVERSION.findall(_uncommented(template)))
@@ -197,43 +184,24 @@ def evaluate(template: str, outputs: Sequence[Operand], inputs: Sequence[Operand
     NotUnderstood is raised for an instruction, type or form that the module does not support, or a result that is not a
     packing.
     """
-    machine = _Machine(template, outputs, inputs)
-    machine.run()
+    machine = _Machine(outputs, inputs)
+    machine.run(_uncommented(template))
     return tuple(machine.packed(number) for number in range(len(outputs)))
 
 
 def _uncommented(template: str) -> str:
-    """Blanks where comments were, so that offsets stay."""
-    return _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), template)
-
-
-def _tokens(template: str) -> list[_Token]:
-    text = _uncommented(template)
-    found = [_Token(str(match.lastgroup), match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
-    for before, after in pairwise(found):
-        pasted = "operand" in (before.kind, after.kind) and {before.kind, after.kind} - {"operand", "mark", "blank"}
-        if pasted:  # the compiler would paste them into one register's name
-            raise NotUnderstood("an operand joined to another word", before.text + after.text, before.start)
-    return [token for token in found if token.kind != "blank"]
-
-
-@dataclass
-class _Register:
-    width: int
-    value: Value
+    return _COMMENT.sub(" ", template)
 
 
 class _Machine:
     """Registers in nested scopes, and the operands. Instructions are those of the table in :meth:`execute`."""
 
-    def __init__(self, template: str, outputs: Sequence[Operand], inputs: Sequence[Operand]) -> None:
-        self.template = template
-        self.tokens = _tokens(template)
+    def __init__(self, outputs: Sequence[Operand], inputs: Sequence[Operand]) -> None:
         self.operands = [*outputs, *inputs]
         self.outputs = len(outputs)
         self.values: list[Value] = [self._initial(number) for number in range(len(self.operands))]
-        self.scopes: list[dict[str, _Register]] = [{}]
-        self.here: tuple[int, int] = (0, 0)
+        self.scopes: list[dict[str, Value]] = [{}]
+        self.line = ""
 
     def _initial(self, number: int) -> Value:
         cells = self.operands[number].width // 4
@@ -242,90 +210,36 @@ class _Machine:
         return tuple(Bits(number, index) for index in range(cells))
 
     def fail(self, message: str) -> NotUnderstood:
-        start, end = self.here
-        return NotUnderstood(message, " ".join(self.template[start:end].split()), start)
+        return NotUnderstood(message, self.line)
 
-    # --- structure ---------------------------------------------------------------------------------------------------
-
-    def run(self) -> None:
-        at = 0
-        while at < len(self.tokens):
-            token = self.tokens[at]
-            self.here = token.start, token.end
-            if token.text == "{":
+    def run(self, ptx: str) -> None:
+        for step in _STEP.findall(ptx):
+            self.line = " ".join(step.split())
+            if step == "{":
                 self.scopes.append({})
-                at += 1
-            elif token.text == "}":
+            elif step == "}":
                 if len(self.scopes) == 1:
                     raise self.fail("a } too many")
                 self.scopes.pop()
-                at += 1
-            elif token.text == ";":  # an empty statement
-                at += 1
-            else:
-                end = next((n for n in range(at, len(self.tokens)) if self.tokens[n].text == ";"), None)
-                self.here = token.start, self.tokens[-1 if end is None else end].end
-                if end is None:
-                    raise self.fail("no ; behind an instruction")
-                self.statement(self.tokens[at:end])
-                at = end + 1
+            elif form := _REGISTERS.fullmatch(self.line):
+                self.declare(int(form[1]), re.findall(_NAME, form[2]))
+            elif form := _INSTRUCTION.fullmatch(self.line):
+                arguments = re.findall(rf"\{{.*?\}}|{_OPERAND}", form[2])
+                self.execute(form[1], [tuple(re.findall(_OPERAND, argument)) for argument in arguments])
+            elif step != ";":
+                raise self.fail("not a known instruction")
         if len(self.scopes) > 1:
-            self.here = 0, 0
             raise self.fail("a { that is never closed")
 
-    def statement(self, tokens: Sequence[_Token]) -> None:
-        if tokens[0].text == ".reg":
-            self.declare(tokens[1:])
-        elif tokens[0].kind == "name":
-            self.execute(tokens[0].text, self.arguments(tokens[1:]))
-        else:
-            raise self.fail("not a known instruction")
-
-    def declare(self, tokens: Sequence[_Token]) -> None:
-        """``.reg .b8 a, b``."""
-        form = _REGISTER.fullmatch(tokens[0].text) if tokens else None
-        if form is None:
-            raise self.fail("an unknown register type")
-        width, names = int(form[1]), tokens[1:]
-        if len(names) % 2 == 0 or any(token.text != "," for token in names[1::2]):
-            raise self.fail("not a list of registers")
-        for token in names[::2]:
-            name = token.text
-            if token.kind != "name" or "." in name:
-                raise self.fail("not a register's name")
+    def declare(self, width: int, names: Sequence[str]) -> None:
+        for name in names:
             if name in self.scopes[-1]:
                 raise self.fail(f"register {name} declared twice")
-            self.scopes[-1][name] = _Register(width, (Unknown(f"register {name}, never written"),) * (width // 4))
-
-    def arguments(self, tokens: Sequence[_Token]) -> list[tuple[_Token, ...]]:
-        """Split at commas; a vector is its elements, with ``{`` kept in front."""
-        arguments: list[tuple[_Token, ...]] = []
-        at = 0
-        while at < len(tokens):
-            if tokens[at].text == "{":
-                close = next((n for n in range(at, len(tokens)) if tokens[n].text == "}"), None)
-                if close is None:
-                    raise self.fail("a vector that is never closed")
-                inside = tokens[at + 1 : close]
-                if len(inside) % 2 == 0 or any(token.text != "," for token in inside[1::2]):
-                    raise self.fail("not a vector of registers")
-                arguments.append((tokens[at], *inside[::2]))
-                at = close + 1
-            else:
-                arguments.append((tokens[at],))
-                at += 1
-            if at < len(tokens):
-                if tokens[at].text != "," or at + 1 == len(tokens):
-                    raise self.fail("not a list of operands")
-                at += 1
-        known = ("name", "operand", "number")
-        if any(token.kind not in known for each in arguments for token in each if token.text != "{"):
-            raise self.fail("an unknown operand")
-        return arguments
+            self.scopes[-1][name] = (Unknown(f"register {name}, never written"),) * (width // 4)
 
     # --- instructions ------------------------------------------------------------------------------------------------
 
-    def execute(self, opcode: str, arguments: list[tuple[_Token, ...]]) -> None:
+    def execute(self, opcode: str, arguments: Sequence[_Argument]) -> None:
         if opcode == ENCODE:
             target, high, low = self.scalars(arguments, 3)
             self.write(target, (self.encode(low), self.encode(high)), exact=8)
@@ -357,46 +271,37 @@ class _Machine:
         else:
             raise self.fail("an unknown instruction")
 
-    def move(self, width: int, arguments: list[tuple[_Token, ...]]) -> None:
+    def move(self, width: int, arguments: Sequence[_Argument]) -> None:
         """``mov d, a``; ``mov d, {a, b}`` packs with ``a`` lowest; ``mov {a, b}, d`` unpacks."""
-        if len(arguments) != 2:
-            raise self.fail("mov takes two operands")
-        target, source = arguments
-        if source[0].text == "{":
-            each = width // (len(source) - 1)
-            if len(source) - 1 not in (2, 4):
-                raise self.fail("mov packs two or four elements")
-            value: Value = tuple(cell for element in source[1:] for cell in self.read(element, each))
-        else:
-            value = self.read(source[0], width)
-        if target[0].text == "{":
-            each = width // (len(target) - 1)
-            if len(target) - 1 not in (2, 4) or source[0].text == "{":
-                raise self.fail("mov unpacks one register into two or four elements")
-            for number, element in enumerate(target[1:]):
-                self.write(element, value[number * each // 4 : (number + 1) * each // 4], exact=each)
-        else:
-            self.write(target[0], value, exact=width)
+        if len(arguments) != 2 or any(len(argument) not in (1, 2, 4) for argument in arguments):
+            raise self.fail("mov takes two operands, of which one may have two or four elements")
+        targets, sources = arguments
+        if len(targets) > 1 < len(sources):
+            raise self.fail("mov unpacks one register")
+        value = tuple(cell for source in sources for cell in self.read(source, width // len(sources)))
+        each = width // len(targets)
+        for number, target in enumerate(targets):
+            self.write(target, value[number * each // 4 : (number + 1) * each // 4], exact=each)
 
-    def encode(self, token: _Token) -> Cell:
+    def encode(self, operand: str) -> Cell:
         """Return the E2M1 code of a float, wherever it was moved to; of the constant 0 it is 0."""
-        if all(cell == 0 for cell in self.read(token, 32)):
+        if all(cell == 0 for cell in self.read(operand, 32)):
             return 0
-        return Encoded(self.single(token))
+        return Encoded(self.single(operand))
 
-    def stochastic(self, arguments: list[tuple[_Token, ...]]) -> None:
+    def stochastic(self, arguments: Sequence[_Argument]) -> None:
         """``cvt.rs d, {a, b, e, f}, rbits``."""
-        if len(arguments) != 3 or [len(one) for one in arguments] != [1, 5, 1] or arguments[1][0].text != "{":
+        if [len(argument) for argument in arguments] != [1, 4, 1]:
             raise self.fail("not a target, a vector of four and random bits")
-        (target,), (_, *values), (random,) = arguments
+        (target,), values, (random,) = arguments
         rbits = self.single(random)
         if not isinstance(rbits, Word):
             raise self.fail("random bits that are no operand")
         codes = (Encoded(self.single(value), rbits, lane) for lane, value in enumerate(reversed(values)))
         self.write(target, tuple(codes), exact=16)
 
-    def single(self, token: _Token) -> Float:
-        return self.float_of(self.read(token, 32))
+    def single(self, operand: str) -> Float:
+        return self.float_of(self.read(operand, 32))
 
     def float_of(self, value: Value) -> Float:
         """Return the float whose bits these are: a whole word of an operand, or one that was computed."""
@@ -407,8 +312,8 @@ class _Machine:
             return Word(first.operand, first.nth // 8)
         raise self.fail("what is not a float operand, or computed of such")
 
-    def brain(self, token: _Token) -> Brain:
-        value = self.read(token, 16)
+    def brain(self, operand: str) -> Brain:
+        value = self.read(operand, 16)
         first = value[0]
         if isinstance(first, Bits) and first.nth % 4 == 0 and value == _consecutive(first, 4):
             return Brain(first.operand, first.nth // 4)
@@ -416,27 +321,23 @@ class _Machine:
 
     # --- operands ----------------------------------------------------------------------------------------------------
 
-    def scalars(self, arguments: list[tuple[_Token, ...]], count: int) -> list[_Token]:
-        if len(arguments) != count or any(argument[0].text == "{" for argument in arguments):
+    def scalars(self, arguments: Sequence[_Argument], count: int) -> list[str]:
+        if len(arguments) != count or any(len(argument) > 1 for argument in arguments):
             raise self.fail(f"not {count} plain operands")
         return [argument[0] for argument in arguments]
 
-    def number(self, token: _Token) -> int:
+    def number(self, operand: str) -> int:
         """Return the number of the operand that ``%3`` or ``%[name]`` means."""
-        text = token.text[1:]
-        if text.isdigit():
-            number = int(text)
-        else:
-            named = [n for n, operand in enumerate(self.operands) if operand.name == text[1:-1]]
-            number = named[0] if len(named) == 1 else len(self.operands)
-        if number >= len(self.operands):
-            raise self.fail(f"no operand {token.text}")
-        return number
+        named = [n for n, other in enumerate(self.operands) if operand in (f"%{n}", f"%[{other.name}]")]
+        if len(named) != 1:
+            raise self.fail(f"no operand {operand}")
+        return named[0]
 
-    def register(self, name: str) -> _Register:
+    def scope(self, name: str) -> dict[str, Value]:
+        """Return the innermost scope that has a register."""
         for scope in reversed(self.scopes):
             if name in scope:
-                return scope[name]
+                return scope
         raise self.fail(f"register {name} is not declared here")
 
     def constant(self, text: str) -> int:
@@ -447,43 +348,42 @@ class _Machine:
         except ValueError:
             raise self.fail("not a number") from None
 
-    def read(self, token: _Token, width: int, *, wider: bool = False) -> Value:
+    def value(self, operand: str) -> Value:
+        """Return what an operand or a register holds."""
+        if operand[0] == "%" != operand[1]:
+            return self.values[self.number(operand)]
+        return self.scope(operand)[operand]
+
+    def read(self, operand: str, width: int, *, wider: bool = False) -> Value:
         """Return the cells of a source. ``cvt`` alone takes the low bits of a wider one (PTX ISA, operand size)."""
-        if token.kind == "number":
-            constant = self.constant(token.text)
+        if operand[0].isdigit():
+            constant = self.constant(operand)
             if constant >> width:
                 raise self.fail("a constant wider than its type")
             return tuple(constant >> shift & _NIBBLE for shift in range(0, width, 4))
-        value = self.values[self.number(token)] if token.kind == "operand" else self.register(token.text).value
+        value = self.value(operand)
         if len(value) * 4 != width and not (wider and len(value) * 4 > width):
-            raise self.fail(f"{token.text} has {len(value) * 4} bits where the instruction takes {width}")
+            raise self.fail(f"{operand} has {len(value) * 4} bits where the instruction takes {width}")
         return value[: width // 4]
 
-    def write(self, token: _Token, value: Value, *, exact: int) -> None:
+    def write(self, operand: str, value: Value, *, exact: int) -> None:
         """``exact``: the width that the target must have; 0 if it may be wider and is filled with zeros, as by cvt."""
-        if token.kind == "operand":
-            number = self.number(token)
-            if number >= self.outputs:
-                raise self.fail(f"{token.text} is an input and is written to")
-            width = self.operands[number].width
-        elif token.kind == "name":
-            width = self.register(token.text).width
-        else:
-            raise self.fail("a constant as a target")
+        width = len(self.value(operand)) * 4
         if width != exact if exact else width < len(value) * 4:
-            raise self.fail(f"{token.text} has {width} bits where the instruction writes {exact or len(value) * 4}")
-        value = _resized(value, width)
-        if token.kind == "operand":
-            self.values[self.number(token)] = value
+            raise self.fail(f"{operand} has {width} bits where the instruction writes {exact or len(value) * 4}")
+        if operand[0] == "%" != operand[1]:
+            if self.number(operand) >= self.outputs:
+                raise self.fail(f"{operand} is an input and is written to")
+            self.values[self.number(operand)] = _resized(value, width)
         else:
-            self.register(token.text).value = value
+            self.scope(operand)[operand] = _resized(value, width)
 
     # --- result ------------------------------------------------------------------------------------------------------
 
     def packed(self, number: int) -> Packed:
         operand = self.operands[number]
         if operand.letter not in ("h", "r", "l"):
-            raise NotUnderstood(f'output %{number} is "{operand.constraint}", no integer of 16, 32 or 64 bits', "", 0)
+            raise NotUnderstood(f'output %{number} is "{operand.constraint}", no integer of 16, 32 or 64 bits', "")
         nibbles: list[Encoded | None] = []
         for index, cell in enumerate(self.values[number]):
             if isinstance(cell, Encoded):
@@ -492,7 +392,7 @@ class _Machine:
                 nibbles.append(None)
             else:
                 holds = cell.why if isinstance(cell, Unknown) else "neither an E2M1 code nor zero"
-                raise NotUnderstood(f"bits {index * 4} to {index * 4 + 3} of %{number}: {holds}", "", 0)
+                raise NotUnderstood(f"bits {index * 4} to {index * 4 + 3} of %{number}: {holds}", "")
         return Packed(number, operand.width, tuple(nibbles))
 
 

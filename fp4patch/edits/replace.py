@@ -7,10 +7,10 @@ and comments do not count, changes nothing beside the code that it replaces, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import PositiveInt
 
@@ -28,26 +28,9 @@ _GAP = rb"(?:[\s(),\\]|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+"
 """Text that may be located between two words of code."""
 
 
-class Code(Protocol):
-    """A text in its language, and the part of it that an edit searches."""
-
-    def is_about(self, about: str, /) -> bool:
-        """Tell whether the edit applies to this text."""
-
-    def lines(self, pattern: str, /) -> Sequence[int]:
-        """Return the line of each place with such code. Refusal: the part to search is not there once."""
-
-    def nearest(self, pattern: str, /) -> tuple[int | None, str]:
-        """Return the line of the place that comes closest, and a description of it."""
-
-    def contains(self, whole: str, part: str, /) -> bool:
-        """Tell whether code has other code in it."""
-
-    def replaced(self, find: str, replace: str, /) -> tuple[str, Sequence[int]]:
-        """Return the text with each ``find`` replaced, and the lines that had it. Refusal: it reads otherwise."""
-
-
-_READ: Mapping[str, Callable[[str, str], Code]] = {"c++": CxxCode, "python": PythonCode, "cmake": CMakeCode}
+Code = CxxCode | PythonCode | CMakeCode
+"""A text in its language, and the part of it that an edit searches."""
+_READ: Mapping[str, type[Code]] = {"c++": CxxCode, "python": PythonCode, "cmake": CMakeCode}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -311,8 +311,7 @@ def _understood(statement: Statement) -> tuple[Packed, ...]:
             [binding.operand for binding in statement.inputs],
         )
     except NotUnderstood as refusal:
-        line = statement.line_at(refusal.offset) if refusal.ptx else statement.line
-        raise Refusal("PTX that packs E2M1 codes", refusal.message, line, nearest=refusal.ptx) from None
+        raise Refusal("PTX that packs E2M1 codes", refusal.message, statement.line, nearest=refusal.ptx) from None
 
 
 def _prove(

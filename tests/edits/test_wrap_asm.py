@@ -68,16 +68,6 @@ def test_an_instruction_that_is_not_known_is_refused_with_its_line() -> None:
     assert outcome.nearest == "prmt.b32 %0, b;"
 
 
-def test_the_line_of_a_refusal_is_that_of_the_literal() -> None:
-    text = (
-        'void f() {\n  asm("{.reg .b8 b;\\n"\n      "cvt.rn.satfinite.e2m1x2.f32 b, %1, %1;\\n"\n\n'
-        '      "what;}"\n  : "=r"(x) : "f"(y));\n}\n'
-    )
-    outcome = edited(text)
-    assert isinstance(outcome, Drift)
-    assert (outcome.line, outcome.nearest) == (5, "what;")
-
-
 def test_a_call_that_each_branch_of_a_conditional_begins_is_one_call() -> None:
     call = "#if A\n  call(1,\n#elif B\n  call(2,\n#else\n  call(3,\n#endif\n  x);\n  "
     assert twin(call + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')).endswith("e2m1_x2(a, b);")
