@@ -4,11 +4,11 @@ An operation is a table of ``patch.toml`` whose fields are the keys, and a pure 
 reason to do nothing, or a refusal out. It checks its own keys, and knows what it must leave nowhere in the tree.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple, Protocol
 
 from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, Outcome, Rewritten, State
@@ -145,16 +145,9 @@ class Operation(Manifest):
         return self.search
 
     def rewrite(self, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Apply the edit to a text, and read the result again."""
-        outcome = self.attempt(text, template, options)
-        if isinstance(outcome, Rewritten) and self.language == "c++" and not reads_as_meant(outcome.text):
-            return Refusal(*OTHERWISE, outcome.lines[0]).drift
-        return outcome
+        """Apply the edit to a text. Refusals are values; only a template that cannot be read raises.
 
-    def attempt(self, text: str, template: Template, options: Mapping[str, str], /) -> Outcome:
-        """As :meth:`rewrite`, but a result in C++ is not read again: that is left to what folds the edits of a file.
-
-        Refusals are values; only a template that cannot be read raises.
+        A result in C++ is not read again: that is left to :func:`fold`.
         """
         try:
             return self.change(text, template, options)
@@ -205,3 +198,43 @@ class Operation(Manifest):
         """Yield the errors in the options that a variant sets for the patch."""
         for option, value in sorted(options.items()):
             yield Mistake(option, "no key of this name", f"{option} = {value!r}")
+
+
+class Step(Protocol):
+    """One edit of a fold, and where its templates come from."""
+
+    @property
+    def edit(self) -> Operation:
+        """The edit."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Options that the variant sets for the patch."""
+
+    def template(self, name: str, /) -> str:
+        """Return the text of one of its templates."""
+
+
+class Fold(NamedTuple):
+    """The text after all edits, and what each came to, in their order. One that drifts leaves the text as it was."""
+
+    text: str
+    outcomes: tuple[Outcome, ...]
+
+
+def fold(text: str, steps: Sequence[Step]) -> Fold:
+    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known.
+
+    The result of all of them is read again. If it reads otherwise, the last edit is refused.
+    """
+    outcomes: list[Outcome] = []
+    result, in_cxx, at, line = text, False, 0, 0
+    for step in steps:
+        outcome = step.edit.rewrite(result, step.template, step.options)
+        if isinstance(outcome, Rewritten):
+            result, in_cxx, at, line = outcome.text, step.edit.language == "c++", len(outcomes), outcome.lines[0]
+        outcomes.append(outcome)
+    if in_cxx and not reads_as_meant(result):
+        outcomes[at] = Refusal(*OTHERWISE, line).drift
+        return Fold(text, tuple(outcomes))
+    return Fold(result, tuple(outcomes))

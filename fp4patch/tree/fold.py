@@ -17,7 +17,7 @@ from fp4patch.core.release import covers
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Problem, Rewritten, State
 from fp4patch.edits import Edit
 from fp4patch.edits.diff import FileDiff
-from fp4patch.edits.edit import fold
+from fp4patch.edits.operation import fold
 from fp4patch.tree.candidate_files import candidates
 from fp4patch.tree.files import decode, encode, refuse
 from fp4patch.tree.locked import LockedTree

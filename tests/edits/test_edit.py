@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from cxx_edits import DROP, INSERT, MANY, block, refusal, template
+from cxx_edits import DROP, INSERT, MANY, Step, block, refusal, template
 
 from fp4patch.core.results import Drift, NothingToDo, Rewritten, State
-from fp4patch.edits import Edit, Retired
-from fp4patch.edits.edit import fold
+from fp4patch.edits import Retired
+from fp4patch.edits.operation import fold
 
 SIGN = Retired(tokens="struct Better<int>", state=State.UPSTREAMED, since="9.1", because="it has a better one")
 
@@ -18,13 +17,6 @@ def test_a_sign_in_the_source_retires_an_edit_before_anything_else_is_asked() ->
     outcome = replace(INSERT, retired=(SIGN,)).rewrite("struct\n  Better< /* */ int> {};", template)
     assert outcome == NothingToDo(State.UPSTREAMED, "it has a better one", "9.1")
     assert refusal(replace(INSERT, retired=(SIGN,)), "// struct Better<int>\n")
-
-
-@dataclass(frozen=True)
-class Step:
-    edit: Edit
-    template: Callable[[str], str] = field(default=template)
-    options: Mapping[str, str] = field(default_factory=dict)
 
 
 def test_later_edits_see_what_earlier_ones_made() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cxx_edits import ADDED, ANCHOR, INSERT, MANY, done, refusal, template
+from cxx_edits import ADDED, ANCHOR, INSERT, MANY, done, outcome_of, refusal, template
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,7 +82,7 @@ def test_a_continuation_on_the_line_before_does_not_swallow_what_it_adds() -> No
 
 @pytest.mark.parametrize("broken", ["#if X\nint a;\n", "int a;\n#endif\n"])
 def test_refuses_a_result_that_would_not_read_as_intended(broken: str) -> None:
-    outcome = INSERT.rewrite("\n" + MANY, lambda _: broken)
+    outcome = outcome_of(INSERT, "\n" + MANY, lambda _: broken)
     assert isinstance(outcome, Drift)
     assert (outcome.found, outcome.line) == ("one that reads otherwise", 2)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from cases import cases
+from cxx_edits import outcome_of
 from mutations_vllm import BENIGN, ENCODER, GUARD, OPTIONS, REFUSED, Document, judge, mutate
 
 from fp4patch.core.results import Drift, Rewritten
@@ -37,7 +38,7 @@ def sources() -> list[tuple[str, str]]:
 
 
 def rewritten(text: str) -> Rewritten | Drift:
-    outcome = EDIT.rewrite(text, lambda _name: ENCODER, OPTIONS)
+    outcome = outcome_of(EDIT, text, lambda _name: ENCODER, OPTIONS)
     assert isinstance(outcome, (Rewritten, Drift)), "a source with a conversion always needs something"
     return outcome
 
@@ -89,7 +90,7 @@ def test_damaged_sources_never_raise_and_are_never_passed_over() -> None:
             text = (
                 text[:a] + rng.choice(["", text[a:b] * 2, text[b : b + 9], '"', ")", "{", "//", "#if 1\n"]) + text[b:]
             )
-        outcome = EDIT.rewrite(text, lambda _name: ENCODER, OPTIONS)
+        outcome = outcome_of(EDIT, text, lambda _name: ENCODER, OPTIONS)
         if isinstance(outcome, Rewritten):
             assert outcome.text.count(f"#if !({GUARD})") == len(scan(lex(text)).encodes) > 0, f"seed {seed}, {name}"
         elif not isinstance(outcome, Drift):

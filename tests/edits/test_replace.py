@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from cxx_edits import outcome_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ SPLIT = Replace(search=("*.cmake",), about="f", find='f(OUT 12.0f "${X}")', repl
 
 
 def rewrite(edit: Replace, text: str) -> Outcome:
-    return edit.rewrite(text, lambda _name: "")
+    return outcome_of(edit, text, lambda _name: "")
 
 
 def replaced(text: str, edit: Replace) -> str:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from cases import cases
+from cxx_edits import outcome_of
 from mutations_vllm import ENCODER, GUARD, OPTIONS
 
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten, State
@@ -19,7 +20,7 @@ TWO = "{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %2, %1; cvt.u32.u8 %0, b;}"
 
 
 def edited(text: str, options: dict[str, str] = OPTIONS) -> Outcome:
-    return EDIT.rewrite(text, lambda name: {"../../encoders/threshold.cuh": ENCODER}[name], options)
+    return outcome_of(EDIT, text, lambda name: {"../../encoders/threshold.cuh": ENCODER}[name], options)
 
 
 def function(statement: str) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from fp4patch.core.results import Drift, Rewritten
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from fp4patch.core.results import Drift, Outcome, Rewritten
 from fp4patch.edits import Edit, Insert, Replace
+from fp4patch.edits.operation import NO_OPTIONS, fold
 
 DROP = Replace(
     search=("f.h",), about="SM_A", find="defined(A) || defined(SM_A)", replace="defined(A)", otherwise="no SM_A"
@@ -21,14 +25,28 @@ def template(name: str) -> str:
     return ADDED
 
 
+class Step(NamedTuple):
+    """An edit and its templates."""
+
+    edit: Edit
+    template: Callable[[str], str] = template
+    options: Mapping[str, str] = NO_OPTIONS
+
+
+def outcome_of(edit: Edit, text: str, of: Callable[[str], str], options: Mapping[str, str] = NO_OPTIONS) -> Outcome:
+    """Return the outcome of one edit, whose result is read again."""
+    (outcome,) = fold(text, [Step(edit, of, options)]).outcomes
+    return outcome
+
+
 def done(edit: Edit, text: str) -> str:
-    outcome = edit.rewrite(text, template)
+    outcome = outcome_of(edit, text, template)
     assert isinstance(outcome, Rewritten), outcome
     return outcome.text
 
 
 def refusal(edit: Edit, text: str) -> Drift:
-    outcome = edit.rewrite(text, template)
+    outcome = outcome_of(edit, text, template)
     assert isinstance(outcome, Drift), outcome
     assert outcome.help
     return outcome

@@ -10,7 +10,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.results import NothingToDo, Outcome
 from fp4patch.edits import Edit
-from fp4patch.edits.edit import Fold, fold
+from fp4patch.edits.operation import Fold, fold
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.results import Drift, NothingToDo, Rewritten, State
 from fp4patch.edits import Edit, WrapAsm
-from fp4patch.edits.edit import fold
+from fp4patch.edits.operation import fold
 
 CASES = [
     pytest.param(patch, case, id=f"{patch.id}-{case.name}")
