@@ -5,6 +5,7 @@ strings or preprocessor directives is a statement.
 """
 
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -198,7 +199,9 @@ def literal(token: Token) -> str:
     if raw := _RAW.search(token.text):
         return raw[2]
     written = token.text[token.text.index('"') + 1 : -1]
-    return written.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a backslash before any letter
+        return written.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
 
 
 def closing(tokens: Sequence[Token], at: int) -> int | None:

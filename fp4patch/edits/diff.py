@@ -20,18 +20,8 @@ from fp4patch.edits.refusal import Refusal
 
 LARGEST = 16 << 20
 """Bytes of the largest diff that is read."""
-_UNSUPPORTED = {
-    "new file mode ": "makes",
-    "deleted file mode ": "deletes",
-    "old mode ": "changes the permissions of",
-    "rename from ": "renames",
-    "copy from ": "copies",
-    "GIT binary patch": "changes bytes, and no text, of",
-    "Binary files ": "changes bytes, and no text, of",
-}
-"""What a section does beside changing lines, by the beginning of its line in the head of the section."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*\n")
-_SIGNATURE = re.compile(r"\n-- \n[\w.() -]+\n+\Z")
+_SIGNATURE = re.compile(r"^-- \n[0-9][\w.() -]*\n+\Z", re.MULTILINE)
 """The end of a mail of ``git format-patch``."""
 _ADVICE = "take the diff for the release that you patch, or leave it out"
 
@@ -77,17 +67,17 @@ class FileSection:
     text: str
     hunks: tuple[Hunk, ...]
     unsupported: str
-    """What it does beside changing lines of a file; empty if nothing."""
+    """Line by which it does more than to change lines of a source file, or less; empty if it does just that."""
 
 
 def sections(diff: str) -> tuple[FileSection, ...]:
     """Return the parts of a diff, one for each file. LexError: it is not a diff as git writes it."""
-    preamble, *parts = re.split(r"^(?=diff --git )", diff, flags=re.MULTILINE)
+    preamble, *parts = re.split(r"^(?=diff --git )", _SIGNATURE.sub("", diff), flags=re.MULTILINE)
     if not parts:
         raise LexError("expected `diff --git a/FILE b/FILE`, with which git begins the part of each file", 1)
     line, found = 1 + preamble.count("\n"), dict[str, FileSection]()
     for part in parts:
-        section = _section(part, line, last=part is parts[-1])
+        section = _section(part, line)
         if section.path in found:
             raise LexError(f"{section.path} occurs twice: several commits, of which the diff is one for all", line)
         found[section.path] = section
@@ -95,37 +85,24 @@ def sections(diff: str) -> tuple[FileSection, ...]:
     return tuple(found.values())
 
 
-def _section(part: str, line: int, *, last: bool) -> FileSection:
-    head = part.partition("\n")[0]
-    path = head[len(head) // 2 + 8 :]
-    same = head == f"diff --git a/{path} b/{path}"
-    path = path if same else head.rpartition(" b/")[2]
-    body = re.search(r"^@@ ", part, re.MULTILINE)
-    top = part[: body.start() if body else len(part)].split("\n")[1:-1]
-    unsupported = next((what for row in top for sign, what in _UNSUPPORTED.items() if row.startswith(sign)), "")
-    if not same:
-        unsupported = unsupported or "gives another name to, or quotes,"
-    if any(re.fullmatch(r"index \w+\.\.\w+ 1[26]0000", row) for row in top):
-        unsupported = "changes the link or the submodule"
-    if unsupported:
-        return FileSection(path, line, part, (), unsupported)
-    for number, row in enumerate(top, line + 1):
-        if row.rstrip("\t") not in (f"--- a/{path}", f"+++ b/{path}") and not re.fullmatch(r"index [\w. ]+", row):
-            raise LexError(f"expected `--- a/{path}`, `+++ b/{path}` or `index …`, found {row!a}", number)
-    if not body:
-        raise LexError(f"expected a change of {path}, found none", line)
-    at = line + part.count("\n", 0, body.start())
-    return FileSection(path, line, part, tuple(_hunks(part[body.start() :], at, last=last)), "")
-
-
-def _hunks(text: str, line: int, *, last: bool) -> Iterator[Hunk]:
-    for part in re.split(r"^(?=@@ )", text, flags=re.MULTILINE)[1:]:
-        signature = _SIGNATURE.search(part) if last else None
-        hunk = _hunk(part) or (signature and _hunk(part[: signature.start() + 1]))
+def _section(part: str, line: int) -> FileSection:
+    top, *parts = re.split(r"^(?=@@ )", part, flags=re.MULTILINE)
+    first, *head = top.splitlines()
+    path = first.rpartition(" b/")[2]
+    name = re.escape(path)
+    plain = re.compile(rf"index \w+\.\.\w+(?: 100\d+)?|--- a/{name}\t?|\+\+\+ b/{name}\t?")
+    if first != f"diff --git a/{path} b/{path}" or not parts:
+        return FileSection(path, line, part, (), head[-1] if head else first)
+    if odd := next((row for row in head if not plain.fullmatch(row)), ""):
+        return FileSection(path, line, part, (), odd)
+    hunks, at = [], line + top.count("\n")
+    for text in parts:
+        hunk = _hunk(text)
         if not hunk:
-            raise LexError(f"expected a hunk with the lines that its head counts, found {part[:60]!a}", line)
-        yield hunk
-        line += part.count("\n")
+            raise LexError(f"expected a hunk with the lines that its head counts, found {text[:60]!a}", at)
+        hunks.append(hunk)
+        at += text.count("\n")
+    return FileSection(path, line, part, tuple(hunks), "")
 
 
 def _hunk(text: str) -> Hunk | None:
@@ -195,19 +172,12 @@ class FileDiff(Diff):
         return self.search[0]
 
     def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
-        """Apply all hunks; NothingToDo if the reverse applies.
-
-        If both apply, the one that does so at the lines of the diff counts; a text with both there is refused.
-        """
+        """Apply all hunks; NothingToDo if the reverse applies. A text to which both apply is refused."""
         lines = _lines(text)
-        reverse = [hunk.reverse for hunk in self.hunks]
-        places, done = _places(lines, self.hunks), _places(lines, reverse)
-        if isinstance(done, list) and isinstance(places, list):
-            moved, undone = _are_moved(self.hunks, places), _are_moved(reverse, done)
-            if moved is undone:
-                raise Refusal("the text before the change, or the text after it", "both", places[0] + 1, advice=_ADVICE)
-            done = Refusal("", "") if undone else done
+        places, done = _places(lines, self.hunks), _places(lines, [hunk.reverse for hunk in self.hunks])
         if isinstance(done, list):
+            if isinstance(places, list):
+                raise Refusal("the text before the change, or the text after it", "both", places[0] + 1, advice=_ADVICE)
             return NothingToDo(State.UPSTREAMED, "the source has this change")
         if not isinstance(places, list):
             raise places
@@ -222,7 +192,7 @@ def supported(content: bytes) -> tuple[FileSection, ...]:
     for section in found:
         if section.unsupported:
             raise LexError(
-                f"expected changes of lines alone; the diff {section.unsupported} {section.path!a}", section.line
+                f"expected changes of lines alone in {section.path!a}, found {section.unsupported!a}", section.line
             )
         path = PurePosixPath(section.path)
         if not is_inside(section.path) or any(part.startswith(".") for part in path.parts):
@@ -264,11 +234,6 @@ def _places(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[int] | Refusal:
         places.append(sites[0])
         start = sites[0] + len(hunk.before)
     return places
-
-
-def _are_moved(hunks: Sequence[Hunk], places: Sequence[int]) -> bool:
-    """Return whether a hunk is at another line than the diff has for it."""
-    return [hunk.line - 1 for hunk in hunks] != list(places)
 
 
 def _nearest(lines: Sequence[str], hunk: Hunk) -> tuple[int | None, str]:
