@@ -13,11 +13,9 @@ from packaging.version import Version
 
 from fp4patch.binaries import remedies
 from fp4patch.binaries.fatbin import FIRST_WITH_FP4
-from fp4patch.binaries.findings import Level
+from fp4patch.binaries.findings import Answer, Level
 from fp4patch.binaries.report import (
     BinaryFile,
-    Fp4State,
-    GpuAnswer,
     Loading,
     LoadOutcome,
     LostKernel,
@@ -44,8 +42,6 @@ class Scanned:
     unread: Sequence[Unread] = ()
     sources: int = 0
     """CUDA sources beside the compiled code."""
-    driver_cuda: str = ""
-    """Newest CUDA release that the installed driver serves, if known."""
 
 
 @dataclass(frozen=True)
@@ -98,32 +94,22 @@ class _OneGpu:
         return bool(code.hardware and code.matrix) and lost < sum(row.fatbins for row in native)
 
 
-def answer(gpu: Arch, gpus: Sequence[Arch], scanned: Scanned) -> GpuAnswer:
+def answer(gpu: Arch, gpus: Sequence[Arch], scanned: Scanned) -> Answer:
     """Return the answer for one GPU about all files together. ``gpus``: all of the question."""
     about = _OneGpu(gpu, gpus, scanned)
     _collect(about)
-    level, state, verdict, evidence, todo = _decided(about)
+    found = _decided(about)
+    level, todo = found.level, found.todo
     if level is Level.GREEN and about.reservations:
         level = Level.YELLOW
     if level in (Level.YELLOW, Level.RED) and not todo and _lost_kernels(about):
         todo = _remedy(about, about.loaded)
-    number = len(about.reservations)
-    evidence = (*evidence, *about.reservations, *about.notes)
-    if too_old := _driver_too_old(about):
-        return GpuAnswer(
-            gpu, Level.RED, f"the driver is too old for its PTX; else {verdict}", evidence, too_old, number, state
-        )
-    if todo and (newer := remedies.newer(scanned.source)):
-        release = {"distribution": newer.distribution, "release": newer.good}
-        todo = remedies.of("better_release", **release, otherwise=todo)
-    return GpuAnswer(gpu, level, verdict, evidence, todo, number, state)
+    evidence = (*found.evidence, *about.reservations, *about.notes)
+    return Answer(gpu, level, found.verdict, evidence, todo, len(about.reservations))
 
 
-_Decided = tuple[Level, Fp4State, str, tuple[str, ...], str]
-
-
-def _decided(about: _OneGpu) -> _Decided:
-    """Return level, state, sentence, evidence and next step, without the reservations."""
+def _decided(about: _OneGpu) -> Answer:
+    """Return the answer without the reservations."""
     gpu, rows = about.gpu, about.rows
     if not rows:
         return _without_code(about)
@@ -131,67 +117,62 @@ def _decided(about: _OneGpu) -> _Decided:
     if not about.loaded:
         holders = listed(sorted({group.arch for file in about.scanned.files for group in file.images}))
         why = f"none of {counted(fatbins, 'fatbin')} has code for {gpu}: {holders or 'nothing'}"
-        return Level.RED, Fp4State.NOTHING, "nothing loads", (why,), _remedy(about, [])
+        return Answer(gpu, Level.RED, "nothing loads", (why,), _remedy(about, []))
     if about.missing and not about.mostly_native:
-        facts, todo = _missing_why(about), _remedy(about, about.missing)
-        return Level.RED, Fp4State.MISSING, "FP4 code that it has is for other GPUs", facts, todo
+        verdict = "FP4 code that it has is for other GPUs"
+        return Answer(gpu, Level.RED, verdict, _missing_why(about), _remedy(about, about.missing))
     lost = [file.name for file, _ in rows if _is_lost_library(file, gpu)]
     if lost:
         why = f"{_some(lost)} has code for its family, and none for {gpu}"
-        return Level.RED, Fp4State.NOTHING, "a library does not load", (why,), _remedy(about, [])
+        return Answer(gpu, Level.RED, "a library does not load", (why,), _remedy(about, []))
     absent = sum(row.fatbins for row in about.of(LoadOutcome.ABSENT))
     reached = sum(row.fatbins for row in about.loaded)
     if absent > reached:
         verdict = f"{absent:,} of {counted(fatbins, 'fatbin')} do not load"
-        return Level.RED, Fp4State.NOTHING, verdict, (), _remedy(about, [])
+        return Answer(gpu, Level.RED, verdict, (), _remedy(about, []))
     return _of_code(about)
 
 
-def _of_code(about: _OneGpu) -> _Decided:
+def _of_code(about: _OneGpu) -> Answer:
     """Decide by the FP4 code that loads."""
-    native, code = about.of(LoadOutcome.NATIVE), total(row.code for row in about.loaded)
+    gpu, native, code = about.gpu, about.of(LoadOutcome.NATIVE), total(row.code for row in about.loaded)
     if software := about.of(LoadOutcome.SOFTWARE):
         names = [f"{name} ({counted(n, 'value')})" for name, n in total(row.code for row in software).encoders.items()]
         why = f"{', '.join(names)}, in {_targets(software)}"
         beside = (f"by hardware: {_hardware(native)}",) if native else ()
-        return Level.YELLOW, Fp4State.SOFTWARE, "software converts to FP4", (why, *beside), _remedy(about, software)
+        return Answer(gpu, Level.YELLOW, "software converts to FP4", (why, *beside), _remedy(about, software))
+    if not native:
+        return _without_fp4(about)
     why = f"{_hardware(native)}, in {_targets(native)}"
-    numbers = [counted(code.hardware, "conversion")] if code.hardware else []
-    numbers += [counted(code.matrix, "matrix instruction")] if code.matrix else []
-    if code.hardware and code.matrix:
-        return Level.GREEN, Fp4State.NATIVE, f"FP4 in hardware ({', '.join(numbers)})", (why,), ""
-    if native:
-        state = Fp4State.MULTIPLIES if code.matrix else Fp4State.CONVERTS
-        return Level.YELLOW, state, _PARTLY[state], (why,), ""
-    return _without_fp4(about)
+    if not code.matrix:
+        return Answer(gpu, Level.YELLOW, "it converts in hardware, and multiplies nothing in FP4", (why,))
+    if not code.hardware:
+        return Answer(gpu, Level.YELLOW, "it multiplies in hardware, and converts nothing to FP4", (why,))
+    numbers = f"{counted(code.hardware, 'conversion')}, {counted(code.matrix, 'matrix instruction')}"
+    return Answer(gpu, Level.GREEN, f"FP4 in hardware ({numbers})", (why,))
 
 
-_PARTLY = {
-    Fp4State.CONVERTS: "it converts in hardware, and multiplies nothing in FP4",
-    Fp4State.MULTIPLIES: "it multiplies in hardware, and converts nothing to FP4",
-}
-
-
-def _without_fp4(about: _OneGpu) -> _Decided:
+def _without_fp4(about: _OneGpu) -> Answer:
     """Decide where no FP4 instruction or encoder loads."""
+    gpu = about.gpu
     if unwritten := about.of(LoadOutcome.UNWRITTEN):
-        return Level.RED, Fp4State.MISSING, "FP4 is emulated or missing", (), _remedy(about, unwritten)
+        return Answer(gpu, Level.RED, "FP4 is emulated or missing", (), _remedy(about, unwritten))
     if about.scanned.sources:
         return _without_code(about)
-    lacking = [] if about.of(LoadOutcome.DESIGN) else ["no FP4 instruction, encoder or kernel for any target"]
+    lacking = () if about.of(LoadOutcome.DESIGN) else ("no FP4 instruction, encoder or kernel for any target",)
     if all(row.loads.endswith("(JIT)") for row in about.loaded):
         verdict = "it loads by the driver's compiler alone, and has no FP4 code"
-        return Level.YELLOW, Fp4State.JIT, verdict, tuple(lacking), ""
-    return Level.YELLOW, Fp4State.NONE, f"it loads, and has no FP4 code for {about.gpu}", tuple(lacking), ""
+        return Answer(gpu, Level.YELLOW, verdict, lacking)
+    return Answer(gpu, Level.YELLOW, f"it loads, and has no FP4 code for {gpu}", lacking)
 
 
-def _without_code(about: _OneGpu) -> _Decided:
+def _without_code(about: _OneGpu) -> Answer:
     """Nothing was judged: there is no code, or it is compiled later."""
     if about.scanned.sources:
         verdict = f"it compiles {counted(about.scanned.sources, 'CUDA source')} when it runs"
-        return Level.NONE, Fp4State.SOURCES, verdict, (), remedies.of("sources", gpu=about.gpu)
+        return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("sources", gpu=about.gpu))
     verdict = "no device code was read" if about.scanned.unread else "there is no device code"
-    return Level.NONE, Fp4State.UNKNOWN, verdict, (), remedies.of("no_code")
+    return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("no_code"))
 
 
 # --- reservations and notes -------------------------------------------------------------------------------------------
@@ -259,22 +240,9 @@ def _first_use(rows: Sequence[Loading]) -> str:
     archs = listed(sorted({row.loads.removesuffix(" (JIT)") for row in rows}))
     newest = max((row.isa for row in rows), key=Version)
     fatbins = counted(sum(row.fatbins for row in rows), "fatbin")
-    return f"first use compiles {fatbins} from PTX: {archs}, PTX {newest}, which requires {_driver_for(newest)}"
-
-
-def _driver_for(isa: str) -> str:
-    cuda, driver = ptx_needs(isa)
-    return f"a driver for CUDA {cuda}{f' ({driver})' if driver else ''} or later"
-
-
-def _driver_too_old(about: _OneGpu) -> str:
-    """Return what to install if the driver does not serve the PTX that this GPU loads; else nothing."""
-    if not about.jit or not about.scanned.driver_cuda:
-        return ""
-    newest = max((row.isa for row in about.jit), key=Version)
-    old = Version(about.scanned.driver_cuda) < Version(ptx_needs(newest)[0])
-    have = about.scanned.driver_cuda
-    return remedies.of("driver_for_ptx", driver=_driver_for(newest), cuda=have) if old else ""
+    cuda, driver = ptx_needs(newest)
+    needs = f"a driver for CUDA {cuda}{f' ({driver})' if driver else ''} or later"
+    return f"first use compiles {fatbins} from PTX: {archs}, PTX {newest}, which requires {needs}"
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

@@ -3,8 +3,10 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
 
-from fp4patch.binaries.known_programs import read
+from fp4patch.binaries.known_programs import read_table
 from fp4patch.binaries.report import LostKernel, readable
 
 
@@ -26,13 +28,18 @@ class _Table:
     kernel: tuple[ByDesign, ...] = ()
 
 
+@cache
+def _kinds() -> tuple[ByDesign, ...]:
+    return read_table(resources.files(__package__).joinpath("by_design.toml"), _Table).kernel
+
+
 def reason(kernel: LostKernel, *, keeps: Collection[str], tensor_memory: bool) -> str:
     """Return why a kernel is as it should be; empty where no reason is known.
 
     ``keeps`` are the classes of instructions that the copy for SM12x has; ``tensor_memory`` is of the other copy.
     """
     name = readable(kernel.name)
-    for entry in read("by_design.toml", _Table).kernel:
+    for entry in _kinds():
         fits = fnmatchcase(name, entry.name) and set(kernel.lost) <= set(entry.lost)
         fits = fits and any(fnmatchcase(message, entry.says) for message in kernel.messages or ("",))
         if fits and set(entry.keeps) <= set(keeps) and (tensor_memory or not entry.tensor_memory):

@@ -1,11 +1,7 @@
-"""Walks through wheels, directories, tars and container images, and gives each file as a stream.
-
-Nothing is unpacked, except archives inside archives that can only be read with random access: a temporary file.
-"""
+"""Walks through wheels, directories and tars, and gives each file as a stream; nothing is unpacked."""
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import lzma
@@ -13,14 +9,12 @@ import os
 import posixpath
 import re
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import IO, Self, cast
+from typing import IO, cast
 
 import zstandard
 
@@ -42,17 +36,6 @@ _HEAD = 512
 WHITEOUT = ".wh."
 """Beginning of a file's name in a layer that deletes the rest of the name."""
 _HARMLESS = 1 << 28  # bytes; below this, a file of zeros is no burden
-_MOST_SPOOLED = 1 << 32  # bytes of an archive inside an archive
-_LONGEST_HEADER = 1 << 20
-"""Bytes of a tar's extended header, which tarfile takes into memory: names and times of one file."""
-
-_EXTENDED = (
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.SOLARIS_XHDTYPE,
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-)
 
 _DAMAGES = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, MemoryError),
@@ -69,8 +52,6 @@ class Member:
     name: str
     size: int
     stream: Readable
-    link: str = ""
-    """File that a hard link names; it has the content."""
     regular: bool = True
 
 
@@ -109,61 +90,25 @@ def is_source(name: str) -> bool:
 
 
 def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
-    """Yield the files of a wheel or another zip that may hold code. Raises BinaryError for a damaged one.
+    """Yield the files of a wheel or another zip that may hold code.
 
-    A member that is damaged, or made to exhaust memory, raises BinaryError when it is read.
+    Raises BinaryError for a damaged one, and for one that was made to exhaust the machine. A member that is damaged
+    raises it when it is read.
     """
     try:
         with zipfile.ZipFile(file) as archive:
             for entry in archive.infolist():
                 if entry.is_dir() or not may_hold_code(entry.filename):
                     continue
-                with _opened(archive, entry, name) as stream:
-                    yield Member(entry.filename, entry.file_size, stream)
+                if entry.file_size > _HARMLESS and entry.file_size > _BOMB * max(1, entry.compress_size):
+                    raise BinaryError(
+                        f"{name}: {entry.filename} claims {entry.file_size} bytes, unpacked from {entry.compress_size}",
+                        help="no library compresses that well: do not use this wheel",
+                    )
+                with archive.open(entry) as stream:
+                    yield Member(entry.filename, entry.file_size, Guarded(stream, name))
     except _DAMAGES as error:
         raise BinaryError(f"{name} is damaged, or is not a wheel: {error}", help="download it again") from error
-
-
-@contextmanager
-def _opened(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Iterator[Readable]:
-    if entry.file_size > _HARMLESS and entry.file_size > _BOMB * max(1, entry.compress_size):
-        yield _RefusedMember(
-            f"{name}: {entry.filename} claims {entry.file_size} bytes, unpacked from {entry.compress_size}",
-            "no library compresses that well: the wheel is damaged, or was made to exhaust memory; do not use it",
-        )
-        return
-    try:
-        stream = archive.open(entry)
-    except _DAMAGES as error:
-        yield _RefusedMember(f"{name} is damaged: {error}", "get it again")
-        return
-    with stream:
-        yield Guarded(stream, name)
-
-
-class _RefusedMember:
-    """A member that is not read: the attempt raises BinaryError."""
-
-    def __init__(self, message: str, help: str) -> None:  # noqa: A002 - as BinaryError's
-        self._message, self._help = message, help
-
-    def read(self, _size: int = -1, /) -> bytes:
-        """Raise BinaryError."""
-        raise BinaryError(self._message, help=self._help)
-
-
-@contextmanager
-def spooled(stream: Readable, name: str) -> Iterator[tuple[IO[bytes], int]]:
-    """Copy a stream into a temporary file, for readers that need its size or random access; BinaryError for a bomb."""
-    with tempfile.SpooledTemporaryFile(max_size=1 << 26) as file:
-        size = 0
-        while piece := stream.read(1 << 20):
-            size += len(piece)
-            if size > _MOST_SPOOLED:
-                raise BinaryError(f"{name} has more than {_MOST_SPOOLED} bytes", help="unpack it, and name the result")
-            file.write(piece)
-        file.seek(0)
-        yield file, size
 
 
 def folder(path: Path, *, texts: bool = False) -> Iterator[tuple[Path, int]]:
@@ -194,33 +139,14 @@ def tar(stream: Readable, name: str) -> Iterator[Member]:
     directory that the tar is unpacked to.
     """
     try:
-        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_BoundedHeader) as archive:
+        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.isfile() else None
-                place = _place(member.name) + "/" * member.isdir()
-                if content is not None:
-                    yield Member(place, member.size, Guarded(content, name))
-                else:
-                    link = _place(member.linkname) if member.islnk() else ""
-                    yield Member(place, 0, io.BytesIO(), link, regular=False)
+                place = posixpath.normpath(f"/{member.name}").lstrip("/") + "/" * member.isdir()
+                guarded = Guarded(content or io.BytesIO(), name)
+                yield Member(place, member.size if content else 0, guarded, regular=content is not None)
     except _DAMAGES as error:
         raise BinaryError(f"{name} is damaged, or is not a tar: {error}", help="create or download it again") from error
-
-
-def _place(name: str) -> str:
-    return posixpath.normpath(f"/{name}").lstrip("/")
-
-
-class _BoundedHeader(tarfile.TarInfo):
-    """A header of a tar; one that would have tarfile read without bounds is refused."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """As tarfile's."""
-        header = super().frombuf(buf, encoding, errors)
-        if header.type in _EXTENDED and header.size > _LONGEST_HEADER:
-            raise tarfile.ReadError(f"a header of {header.size} bytes")
-        return header
 
 
 class Guarded:
@@ -256,28 +182,24 @@ class Peeked:
         return self._stream.read(size)
 
 
-@contextmanager
-def opened(member: Member) -> Iterator[tuple[str, Member]]:
-    """Yield a member's kind, and the member to read it from; of a compressed one, what is inside."""
+def opened(member: Member) -> tuple[str, Member]:
+    """Return a member's kind, and the member to read it from: of a compressed tar the tar.
+
+    Nothing else that is compressed has a kind here: no program loads it.
+    """
     stream = Peeked(member.stream)
-    found = kind(stream.head)
     if member.regular and not PurePosixPath(member.name).name.startswith(WHITEOUT):
         check_kind(member.name, stream.head)
+    found = kind(stream.head)
     if found == "compressed":
         reader = next(reader for magic, reader in _COMPRESSED.items() if stream.head.startswith(magic))
         stream = Peeked(Guarded(reader(cast("IO[bytes]", stream)), member.name))
-        found = kind(stream.head)
-        if found in ("code", "zip"):  # whose size must be known
-            with spooled(stream, member.name) as (file, size):
-                yield found, Member(member.name, size, Peeked(file))
-            return
-    yield found, replace(member, stream=stream)
+        found = "tar" if kind(stream.head) == "tar" else ""
+    return found, replace(member, stream=stream)
 
 
 _COMPRESSED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
     b"\x1f\x8b": lambda plain: cast("IO[bytes]", gzip.GzipFile(fileobj=plain)),
     b"\x28\xb5\x2f\xfd": lambda plain: cast("IO[bytes]", zstandard.ZstdDecompressor().stream_reader(plain)),
-    b"BZh": lambda plain: cast("IO[bytes]", bz2.BZ2File(plain)),
-    b"\xfd7zXZ\0": lambda plain: cast("IO[bytes]", lzma.LZMAFile(plain)),  # noqa: SIM115 - it opens nothing
 }
-"""First bytes of each compressed format, and its reader. The reader uses only ``read`` of the file."""
+"""First bytes of the compressed formats of an image's layers, and their readers, which use only ``read``."""

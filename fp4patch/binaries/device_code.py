@@ -53,14 +53,14 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
     """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
     window = Window(member.stream, member.name, member.size, tick)
     cubin.check_whole(window.peek(64), member.size, member.name)
-    groups: dict[tuple[str, str], list[_Image]] = defaultdict(list)
+    groups: dict[str, list[_Image]] = defaultdict(list)
     loads: dict[_LoadKey, list[tuple[Fp4Code, list[LostKernel], Sequence[str]]]] = defaultdict(list)
     number = 0
     for unit in fatbin.driver_modules(window):
         images = [_image(entry, unit) for entry in unit.entries]
         number += bool(images)
         for image in images:
-            groups[image.entry.kind, image.label].append(_lighter(image))
+            groups[image.label].append(_lighter(image))
         for gpu in gpus:
             index = loaded([(image.entry, image.arch) for image in images], gpu)
             chosen = None if index is None else images[index]
@@ -77,8 +77,8 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         member.size,
         number,
         tuple(
-            ImageGroup(*key, len(of), sum(i.entry.size for i in of), total(i.code for i in of))
-            for key, of in sorted(groups.items(), key=lambda item: _order(item[1][0]))
+            ImageGroup(label, len(of), total(image.code for image in of))
+            for label, of in sorted(groups.items(), key=lambda item: _order(item[1][0]))
         ),
         tuple(
             Loading(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from pydantic import TypeAdapter
 
@@ -55,22 +55,12 @@ class KnownPrograms:
     gpu: Mapping[str, str]
 
 
-def read(name: str, kind: type[_Table]) -> _Table:
-    """Return a table, checked against its type."""
-    table: _Table = _read(name, cast("Any", kind))
-    return table
-
-
-@cache
-def _read(name: str, kind: Any) -> Any:
-    return read_table(resources.files(__package__).joinpath(name), kind)
-
-
 def read_table(file: Traversable, kind: type[_Table]) -> _Table:
     """Return the content of a TOML file, checked against its type."""
     return TypeAdapter(kind).validate_python(tomllib.loads(file.read_text(encoding="utf-8")))
 
 
+@cache
 def known() -> KnownPrograms:
     """Return known.toml."""
-    return read("known.toml", KnownPrograms)
+    return read_table(resources.files(__package__).joinpath("known.toml"), KnownPrograms)

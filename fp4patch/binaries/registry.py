@@ -6,18 +6,17 @@ Nothing is written to disk, and no engine is needed. Manifests and layers are co
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fp4patch.binaries.containers import Member
-from fp4patch.binaries.image import blob_name, is_attestation, platform_of
+from fp4patch.binaries.image import Image
 from fp4patch.core.errors import BinaryError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from oras.provider import Registry
 
@@ -40,23 +39,22 @@ _MOST_MANIFEST = 1 << 22
 _LOGIN = "log in: docker login"
 
 
-def members(reference: str, platforms: Sequence[str]) -> tuple[Iterator[Member], tuple[str, ...]]:
-    """Return the files of an image as those of an OCI layout would come, and the platforms that are left out.
+def read(reference: str, platforms: Sequence[str]) -> tuple[list[Image], Iterator[Member], tuple[str, ...]]:
+    """Return the images of that name, each for a platform, their layers, and the platforms that are left out.
 
     ``reference`` is ``docker://host/name:tag``. Of an image for several platforms the layers for ``platforms`` are
     read; those of all platforms, if it has none of them. Raises UsageError where there is no such image.
     """
     client, repository, tag = _repository(reference)
     first = _manifest(client, repository, tag, reference)
-    images = json.loads(first).get("manifests")
-    if images is None:
-        return _members(client, repository, [{"digest": _digest(first)}], [first]), ()
-    images = [image for image in images if not is_attestation(image)]
-    wanted = [image for image in images if _platform(image) in platforms] or images
-    manifests = [_manifest(client, repository, image["digest"], reference) for image in wanted]
-    index = [{**image, "annotations": {}} for image in wanted]
-    left_out = tuple(_platform(image) for image in images if image not in wanted)
-    return _members(client, repository, index, manifests), left_out
+    listed = [image for image in first.get("manifests", ()) if not _is_attestation(image)]
+    wanted = [image for image in listed if _platform(image) in platforms] or listed
+    found = [(_platform(image), _manifest(client, repository, image["digest"], reference)) for image in wanted]
+    found = found or [("", first)]
+    images = [Image(name, tuple(layer["digest"] for layer in manifest["layers"])) for name, manifest in found]
+    sizes = {layer["digest"]: layer["size"] for _, manifest in found for layer in manifest["layers"]}
+    left_out = tuple(_platform(image) for image in listed if image not in wanted)
+    return images, _layers(client, repository, sizes), left_out
 
 
 def _repository(reference: str) -> tuple[Registry, str, str]:
@@ -78,36 +76,35 @@ def _repository(reference: str) -> tuple[Registry, str, str]:
     return client, f"{client.prefix}://{server}/v2/{parts['name']}", parts["digest"] or parts["tag"] or "latest"
 
 
-def _members(client: Registry, repository: str, index: Sequence[Any], manifests: Sequence[bytes]) -> Iterator[Member]:
-    documents = {"index.json": json.dumps({"manifests": list(index)}).encode()}
-    documents |= {blob_name(_digest(manifest)): manifest for manifest in manifests}
-    for name, content in documents.items():
-        yield Member(name, len(content), cast("IO[bytes]", io.BytesIO(content)))
-    parsed = [json.loads(manifest) for manifest in manifests]
-    sizes = {blob["digest"]: blob["size"] for one in parsed for blob in [one["config"], *one["layers"]]}
+def _layers(client: Registry, repository: str, sizes: Mapping[str, int]) -> Iterator[Member]:
     for digest, size in sizes.items():
         with _blob(client, repository, digest) as stream:
-            yield Member(blob_name(digest), size, stream)
+            yield Member(digest, size, stream)
+
+
+def _is_attestation(descriptor: Any) -> bool:
+    """Return whether an entry of an index is no image, but what a builder attests of one."""
+    annotations = descriptor.get("annotations") or {}
+    return bool(annotations.get("vnd.docker.reference.type") == "attestation-manifest")
 
 
 def _platform(descriptor: Any) -> str:
-    return platform_of(descriptor.get("platform") or {})
+    """Return ``linux/arm64``, as an index states it; empty where it does not."""
+    stated = descriptor.get("platform") or {}
+    parts = (stated.get("os"), stated.get("architecture"))
+    return "/".join(map(str, parts)) if all(parts) else ""
 
 
-def _digest(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def _manifest(client: Registry, repository: str, reference: str, name: str) -> bytes:
+def _manifest(client: Registry, repository: str, reference: str, name: str) -> Any:
     with _asked(client, f"{repository}/manifests/{reference}", {"Accept": _MANIFESTS}) as response:
         if response.status_code == 404:
             raise UsageError(f"the registry has no image {name}", help="check its name and tag")
         if response.status_code != 200:
             raise UsageError(f"the registry refuses {name}: {response.status_code} {response.reason}", help=_LOGIN)
         content = bytes(response.raw.read(_MOST_MANIFEST, decode_content=True))
-    if reference.startswith("sha256:") and _digest(content) != reference:
+    if reference.startswith("sha256:") and f"sha256:{hashlib.sha256(content).hexdigest()}" != reference:
         raise BinaryError(f"the manifest of {name} does not have its digest", help="do not use this image")
-    return content
+    return json.loads(content)
 
 
 def _asked(client: Registry, url: str, headers: dict[str, str]) -> Any:

@@ -1,44 +1,24 @@
-"""Recommended actions for a verdict: remedies.toml has a text per cause, and the published releases that need none."""
+"""Recommended actions for a verdict: remedies.toml has a text per cause."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
-
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from functools import cache
+from importlib import resources
 
 from fp4patch.binaries.findings import Finding, Level
-from fp4patch.binaries.known_programs import read
+from fp4patch.binaries.known_programs import read_table
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
 from fp4patch.core.wording import listed
 
 
-@dataclass(frozen=True)
-class BetterRelease:
-    """A published release that is green on both GPUs."""
-
-    distribution: str
-    package: str
-    """The directory that it installs."""
-    good: str
-
-
-@dataclass(frozen=True)
-class Remedies:
-    """The contents of remedies.toml."""
-
-    cause: Mapping[str, str]
-    release: tuple[BetterRelease, ...]
-
-
-def load() -> Remedies:
-    """Return remedies.toml."""
-    return read("remedies.toml", Remedies)
+@cache
+def _texts() -> Mapping[str, str]:
+    return read_table(resources.files(__package__).joinpath("remedies.toml"), dict[str, str])
 
 
 def of(cause: str, **values: object) -> str:
     """Return the recommended action for a cause; ``values`` are those of its text."""
-    return load().cause[cause].format(**values, cuda_of_families=FAMILIES_SINCE, cuda_for_gb10=FOR_GB10)
+    return _texts()[cause].format(**values, cuda_of_families=FAMILIES_SINCE, cuda_for_gb10=FOR_GB10)
 
 
 def finding(level: Level, subject: str, found: str, cause: str, *, link: str = "", **values: object) -> Finding:
@@ -51,14 +31,3 @@ def target_for(gpu: Arch, gpus: Sequence[Arch]) -> dict[str, str]:
     family = Arch(gpu.major, 0 if gpu.major in (10, 12) else gpu.minor, "f")
     served = [str(one) for one in gpus if family.runs_on(one)]
     return {"target": str(family), "number": family.number, "gpus": listed(served or [str(gpu)])}
-
-
-def newer(source: str) -> BetterRelease | None:
-    """Return the published release to use instead of a wheel or an installed package; None if none is known."""
-    name = PurePath(source).name
-    try:
-        distribution, version, *_ = parse_wheel_filename(name)
-    except InvalidWheelFilename:
-        return next((one for one in load().release if one.package == name), None)
-    known = (one for one in load().release if canonicalize_name(one.distribution) == distribution)
-    return next((one for one in known if str(version) != one.good), None)

@@ -11,31 +11,6 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 
 
-class Fp4State(StrEnum):
-    """FP4 support that a binary gives one GPU. Closed."""
-
-    NATIVE = "native"
-    """The code that loads converts and multiplies in hardware."""
-    CONVERTS = "converts"
-    """It converts in hardware, and multiplies nothing in FP4."""
-    MULTIPLIES = "multiplies"
-    """It multiplies in hardware, and converts nothing to E2M1."""
-    SOFTWARE = "software"
-    """It converts to E2M1 with a software encoder."""
-    MISSING = "missing"
-    """FP4 code exists for other targets only. On this GPU no code loads, or code without FP4."""
-    NOTHING = "nothing loads"
-    """All or most of the device code does not load on this GPU."""
-    JIT = "driver's compiler"
-    """All code that loads is PTX, without FP4."""
-    NONE = "no FP4 code"
-    """Code loads, and there is no FP4 code for any target."""
-    SOURCES = "sources"
-    """There are CUDA sources that are compiled when the program runs; they were not judged."""
-    UNKNOWN = "unknown"
-    """No device code was found or read."""
-
-
 class LoadOutcome(StrEnum):
     """Result for one GPU and one fatbin (one translation unit) or one separate cubin."""
 
@@ -112,16 +87,11 @@ _NONE = Fp4Code()
 
 @dataclass(frozen=True)
 class ImageGroup(Document):
-    """The cubins, or the PTX, of one architecture in one file."""
+    """The cubins, or the PTX and the code for the linker, of one architecture in one file."""
 
-    kind: str
-    """Kind of code: ``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is
-    linked)."""
     arch: str
     """Architecture with its suffix: ``sm_120f``, ``compute_90``."""
     count: int
-    size: int
-    """Size in bytes, uncompressed."""
     code: Fp4Code
 
 
@@ -213,13 +183,6 @@ class BinaryFile(Document):
 
 
 @dataclass(frozen=True)
-class GpuAnswer(Answer):
-    """Answer for one GPU about all files."""
-
-    state: Fp4State = Fp4State.UNKNOWN
-
-
-@dataclass(frozen=True)
 class RunTimeCompiler(Document):
     """A compiler that runs when a program does."""
 
@@ -261,9 +224,7 @@ class BinaryReport(Report):
     """Number of files that were searched."""
     files: tuple[BinaryFile, ...]
     """Files with device code, in the order in which they were found."""
-    answers: tuple[GpuAnswer, ...]
-    cached: bool = False
-    """True if the result comes from an earlier scan of the same bytes."""
+    answers: tuple[Answer, ...]
     unread: tuple[Unread, ...] = ()
     """Inputs that were not read. A report with any is red, since nothing is known about them."""
 

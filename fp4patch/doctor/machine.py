@@ -4,7 +4,6 @@ import platform
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
@@ -16,18 +15,15 @@ from fp4patch.doctor.result import MachineReport
 from fp4patch.proof.gpu import ask_driver
 
 
-def examine(host: Host, asked: Sequence[Arch] = (), *, cache: Path | None = None) -> MachineReport:
-    """Return all that is found. ``asked``: the GPUs that matter, and if none is named, those of this machine.
-
-    ``cache`` is a directory for what is found in the compiled code of packages.
-    """
+def examine(host: Host, asked: Sequence[Arch] = ()) -> MachineReport:
+    """Return all that is found. ``asked``: the GPUs that matter, and if none is named, those of this machine."""
     driver = ask_driver(host.libcuda)
     matter = tuple(asked) or gpus.sm12x(driver)
     torch, nvcc = packages.torch(host), compilers.nvcc_of_builds(host)
     of_packages: tuple[Finding, ...] = (
         *packages.examine_torch(torch, matter, nvcc),
         *packages.examine_targets(host),
-        *packages.examine_others(host, matter, cache),
+        *packages.examine_others(host, matter),
         *packages.examine_compilers(host, matter),
         *packages.examine_libraries(host, torch),
         *known_defects.examine(host, matter, nvcc),

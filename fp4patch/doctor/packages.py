@@ -112,11 +112,8 @@ def examine_targets(host: Host) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def examine_others(host: Host, gpus: Sequence[Arch], cache: Path | None) -> tuple[Finding, ...]:
-    """Return the other packages with kernels, and what each GPU gets of their compiled code.
-
-    ``cache`` is a directory for what is found in compiled code.
-    """
+def examine_others(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
+    """Return the other packages with kernels, and what each GPU gets of their compiled code."""
     findings = []
     for package in known().package:
         installed = next(filter(None, map(host.distribution, package.distributions)), None)
@@ -125,7 +122,7 @@ def examine_others(host: Host, gpus: Sequence[Arch], cache: Path | None) -> tupl
         findings.append(Finding(Level.GREEN, package.name, _stated(installed.version)))
         folder = host.package(package.code) if package.code else None
         if folder and gpus:
-            findings += _code(f"{package.name}'s code", folder, gpus, cache)
+            findings += _code(f"{package.name}'s code", folder, gpus)
         elif folder:
             why = "this machine has no SM12x GPU, and --for is not set"
             findings.append(remedies.finding(Level.NONE, f"{package.name}'s code", why, "code_not_examined"))
@@ -155,9 +152,9 @@ def examine_compilers(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def _code(subject: str, folder: Path, gpus: Sequence[Arch], cache: Path | None) -> list[Finding]:
+def _code(subject: str, folder: Path, gpus: Sequence[Arch]) -> list[Finding]:
     try:
-        report = scan.examine(folder, gpus=gpus, cache=cache)
+        report = scan.examine(folder, gpus=gpus)
     except BinaryError as error:
         return [Finding(Level.NONE, subject, error.message, error.help)]
     found = [

@@ -22,25 +22,24 @@ _NOT_NATIVE = {
 }
 
 
-def judge(report: BinaryReport, question: Question, driver_cuda: str = "") -> tuple[RequirementRow, ...]:
+def judge(report: BinaryReport, question: Question) -> tuple[RequirementRow, ...]:
     """Return one row for each requirement. A report without device code, or without the files in question, meets none.
 
-    A file that could not be read fails all of them, whether it is one in question or not. ``driver_cuda``: see
-    :class:`Scanned`.
+    A file that could not be read fails all of them, whether it is one in question or not.
     """
     return tuple(
         RequirementRow(str(requirement), not reasons, tuple(reasons))
         for requirement in question.required
-        for reasons in [list(_reasons(_of_files(report, requirement, driver_cuda), requirement))]
+        for reasons in [list(_reasons(_of_files(report, requirement), requirement))]
     )
 
 
-def _of_files(report: BinaryReport, required: Requirement, driver_cuda: str) -> BinaryReport:
+def _of_files(report: BinaryReport, required: Requirement) -> BinaryReport:
     """Return the report on the files that a requirement concerns."""
     files = tuple(file for file in report.files if _concerns(required, file.name))
     if len(files) == len(report.files):
         return report
-    scanned = Scanned(report.source, files, report.unread, report.sources, driver_cuda)
+    scanned = Scanned(report.source, files, report.unread, report.sources)
     answers = tuple(answer(one.gpu, [one.gpu for one in report.answers], scanned) for one in report.answers)
     return replace(report, files=files, answers=answers)
 

@@ -22,7 +22,6 @@ from fp4patch.core.arch import GB10, GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import NothingCompiledError, Refused, SourceError, UsageError
 from fp4patch.core.progress import OnProgress
-from fp4patch.core.store import cache_dir
 from fp4patch.core.wording import listed, suggested
 from fp4patch.doctor import (
     configured,
@@ -128,7 +127,7 @@ def examine_machine(question: Question, python: str = "") -> MachineReport:
     """Look at this machine and a Python, as far as the GPUs go that are asked about, or that it has."""
     host = Host.here(python)
     own = question.gpus if question.named else gpus.sm12x(ask_driver(host.libcuda))
-    found = machine.examine(host, own, cache=cache_dir() / "doctor")
+    found = machine.examine(host, own)
     cuda = Version(question.cuda) if question.cuda else toolkit()
 
     def judged(finding: Finding) -> Finding:
@@ -290,16 +289,14 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
     """Yield the report on a published wheel, for each kind of machine that the GPUs of the question are in."""
     from fp4patch.sources import wheels  # noqa: PLC0415 - few questions need a client of the index
 
-    driver = ask_driver()
-    driver_cuda = driver.cuda if driver else ""
     machines: dict[str, list[Arch]] = {}
     for gpu in question.gpus:
         machines.setdefault("" if name.endswith(".whl") else "aarch64" if gpu == GB10 else "x86_64", []).append(gpu)
     for machine_name, own in machines.items():
         with wheels.published(name, machine_name) as (file, content, size):
-            found = scan.examine_wheel(file, content, size, gpus=own, progress=on_step, driver_cuda=driver_cuda)
+            found = scan.examine_wheel(file, content, size, gpus=own, progress=on_step)
             concerned = replace(question, required=tuple(one for one in question.required if one.gpu in own))
-            rows = requirements.judge(found, concerned, driver_cuda)
+            rows = requirements.judge(found, concerned)
             yield replace(found, requirements=rows, variant=variant_of(file))
 
 
@@ -348,22 +345,14 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
 
     It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
     """
-    driver = ask_driver()
-    driver_cuda = driver.cuda if driver else ""
-    own = question.gpus if question.named else gpus.sm12x(driver) or question.gpus
+    own = question.gpus if question.named else gpus.sm12x(ask_driver()) or question.gpus
     if path:
-        found = scan.examine(
-            path,
-            gpus=own,
-            progress=on_step,
-            cache=cache_dir() / "doctor",
-            driver_cuda=driver_cuda,
-        )
+        found = scan.examine(path, gpus=own, progress=on_step)
     else:
-        found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver_cuda)
+        found = scan.examine_image(name, gpus=own, progress=on_step)
     installed = [info.name for info in path.parent.glob(f"{path.name}-*.dist-info")] if path and path.is_dir() else []
     variant = next(filter(None, map(variant_of, [name, *installed])), "")
-    return replace(found, requirements=requirements.judge(found, question, driver_cuda), variant=variant)
+    return replace(found, requirements=requirements.judge(found, question), variant=variant)
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

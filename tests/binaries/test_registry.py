@@ -15,8 +15,7 @@ from cubins import CONVERTS, compile_cuda, tar_of, targets
 
 from fp4patch import cli
 from fp4patch.binaries import registry, scan
-from fp4patch.binaries.report import Fp4State
-from fp4patch.core.errors import UsageError
+from fp4patch.core.errors import BinaryError, UsageError
 from fp4patch.proof.toolchain import Toolchain
 
 INDEX, MANIFEST = "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json"
@@ -66,7 +65,7 @@ def test_an_image_is_read_without_an_engine_and_a_whiteout_hides_a_file(
     image(host, "one", "linux/amd64", {"a/x.so": lost, "b.so": native}, {"a/.wh.x.so": b""})
     found = scan.examine_image(f"docker://{host}/app:one")
     assert [file.name for file in found.files] == ["b.so"]
-    assert {verdict.state for verdict in found.answers} == {Fp4State.CONVERTS}
+    assert {answer.answer for answer in found.answers} == {"reservation"}
     assert not found.unread
 
 
@@ -83,14 +82,14 @@ def test_each_gpu_is_judged_by_its_own_platform_and_the_others_are_not_transferr
     put(host, "many", {"manifests": [*listed, attests]}, INDEX)
     name = f"docker://{host}/app:many"
     found = scan.examine_image(name)
-    assert [verdict.state for verdict in found.answers] == [Fp4State.CONVERTS, Fp4State.NOTHING]
+    assert [answer.answer for answer in found.answers] == ["reservation", "no"]
     assert found.source == f"{name} (not read: linux/s390x)"
     assert not found.unread
     assert cli.run(["doctor", "--for", "sm_120", name]) == 0
     assert "not read: linux/arm64, linux/s390x" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_layer_that_is_not_what_its_digest_says_is_red(
+def test_a_layer_that_is_not_what_its_digest_says_is_refused(
     host: str, library: Callable[[str], bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     native = library("120f")
@@ -98,9 +97,8 @@ def test_a_layer_that_is_not_what_its_digest_says_is_red(
     layer = gzip.compress(tar_of({"x.so": native, "unique": b"17"}), mtime=0)
     stored = next(tmp_path_factory.getbasetemp().glob(f"registry*/data/**/{digest(layer)[7:]}/data"))
     stored.write_bytes(layer[:-1] + bytes([layer[-1] ^ 1]))
-    found = scan.examine_image(f"docker://{host}/app:bad")
-    assert found.red
-    assert any("digest" in one.because or "damaged" in one.because for one in found.unread)
+    with pytest.raises(BinaryError, match="does not have its digest"):
+        scan.examine_image(f"docker://{host}/app:bad")
 
 
 @pytest.mark.parametrize("name", ["app:none", "none:one"])
@@ -133,5 +131,5 @@ def test_a_name_without_a_host_is_one_of_docker_hub(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(registry, "_asked", refuse)
     with pytest.raises(UsageError, match="not in this test"):
-        registry.members(f"docker://{name}", [])
+        registry.read(f"docker://{name}", [])
     assert [url.partition("://")[2] for url in asked] == [f"{place}/manifests/v1"]

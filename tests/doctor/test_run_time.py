@@ -67,12 +67,11 @@ def test_compilers_in_a_tar_and_in_a_directory_are_found_with_the_role_of_their_
     for place in (BIN, "cuda/bin"):
         (tmp_path / "site" / place).mkdir(parents=True)
         (tmp_path / "site" / place / "ptxas").write_bytes(OLD)
-    for _ in range(2):  # the second from what is kept: equal contents, different places
-        found = scan.examine(tmp_path / "site", cache=tmp_path / "cache").compilers
-        assert {(Path(one.name).parts[0], one.role) for one in found} == {
-            ("cuda", "assembler"),
-            ("triton", "Triton's assembler"),
-        }
+    found = scan.examine(tmp_path / "site").compilers
+    assert {(Path(one.name).parts[0], one.role) for one in found} == {
+        ("cuda", "assembler"),
+        ("triton", "Triton's assembler"),
+    }
 
 
 # --- another Python --------------------------------------------------------------------------------------------------
@@ -86,7 +85,6 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     distribution(site, "vllm", "0.33.0+fp4patch.next3")
     (site / "vllm").mkdir()
     compile_cuda(toolchain, CONVERTS, site / "vllm/_C.so", "-c", *targets("120f"))
-    monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     assert Host.here().python == sys.executable
     for python in (str(tmp_path / "env"), str(tmp_path / "env/bin/python")):
@@ -95,7 +93,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     assert site in Host.here("env").site_packages
     assert Host.here("python3").site_packages
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
-    built, code = packages.examine_others(Host.here(), [GB10], None)
+    built, code = packages.examine_others(Host.here(), [GB10])
     assert "the variant next3 of fp4patch" in built.found
     assert (code.subject, code.level) == ("vLLM's code", Level.YELLOW)
     assert "sm_121: it converts in hardware" in code.found
