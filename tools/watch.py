@@ -562,9 +562,8 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--no-execute",
         dest="execute",
-        action="store_const",
-        const=False,
-        help="verify without running all inputs through the machine code; default: with it, where there is no GPU",
+        action="store_false",
+        help="verify without running all inputs through the machine code",
     )
     return parser.parse_args(words)
 

@@ -39,8 +39,9 @@ from fp4patch.core.errors import EXIT_REFUSED
 @JOBS
 @click.option(
     "--execute/--no-execute",
-    default=None,
-    help="Execute the machine code on the host, for all inputs. Default: if there is no GPU.",
+    default=True,
+    show_default=True,
+    help="Execute the machine code on the host, for all inputs.",
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
 @click.option("--details", is_flag=True, help="Print all rows, executions and probes that did not run.")
@@ -53,7 +54,7 @@ def verify(
     report_file: Path | None,
     torch_include: Path | None,
     jobs: int | None,
-    execute: bool | None,
+    execute: bool,
     every_probe: bool,
     details: bool,
     strict: bool,

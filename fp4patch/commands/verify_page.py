@@ -107,5 +107,4 @@ def executed(results: Executed | None, row: ProbeResult) -> str:
 def command(report: VerifyReport) -> str:
     """Return the command that makes the report again."""
     archs = ["--arch", ",".join(map(str, report.arch))] if report.arch else []
-    execute = ["--execute"] if report.executed else []
-    return shlex.join(["fp4patch", "verify", "--variant", report.variant, *archs, *execute, report.tree])
+    return shlex.join(["fp4patch", "verify", "--variant", report.variant, *archs, report.tree])

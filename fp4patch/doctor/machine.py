@@ -10,9 +10,9 @@ from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import joined
 from fp4patch.doctor import compilers, gpus, known_defects, memory, packages
+from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.result import MachineReport
-from fp4patch.proof.gpu import ask_driver
 
 
 def examine(host: Host, asked: Sequence[Arch] = ()) -> MachineReport:

@@ -35,6 +35,7 @@ from fp4patch.doctor import (
     settings,
 )
 from fp4patch.doctor.builds import best_of, names, quoted
+from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.packages import list_settings, variant_of
 from fp4patch.doctor.recommend import toolkit
@@ -49,7 +50,6 @@ from fp4patch.doctor.result import (
 )
 from fp4patch.doctor.tree import examine_each
 from fp4patch.images import inspection
-from fp4patch.proof.gpu import ask_driver
 from fp4patch.tree.status import status
 
 _CUDA = {11: 8, 12: 9, 13: 5}

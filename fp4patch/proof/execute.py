@@ -1,4 +1,4 @@
-"""Implementation of ``verify --execute``: the machine code of the probes runs on the host for every input.
+"""Execution of the probes: their machine code runs on the host for every input.
 
 It covers probes whose data states their function. Both sides are executed: the patched one must keep the variant's
 promise; the pristine one, and code that the variant leaves as it is, what upstream's own software keeps, so that a

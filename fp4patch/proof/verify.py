@@ -31,7 +31,6 @@ from fp4patch.proof.coverage import NO_CODE, Coverage, coverage
 from fp4patch.proof.dependence import dependencies
 from fp4patch.proof.execute import ExecuteRequest, checks_of, checks_with_other_flags, execute_probes, with_checks
 from fp4patch.proof.execution.result import Executed
-from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.judge import judged, unjudged
 from fp4patch.proof.needs import find_headers, nothing_to_show
 from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
@@ -54,15 +53,10 @@ class VerifyRequest:
     torch_include: Path | None = None
     jobs: int | None = None
     """Compilations, or threads of a sweep, at a time; None: one for each core."""
-    execute: bool | None = None
-    """None: only without a GPU."""
+    execute: bool = True
+    """Execute the machine code on the host."""
     every_probe: bool = False
     strict: bool = False
-
-    @property
-    def executes(self) -> bool:
-        """True if the machine code is to be executed on the host."""
-        return find_gpu() is None if self.execute is None else self.execute
 
 
 @dataclass(frozen=True)
@@ -165,7 +159,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         results=results,
         problems=(
             # Where the variant changes nothing, that no probe ran is no mistake.
-            *((*problems, *_unexecuted(executed, request)) if folded.applied or results else ()),
+            *(problems if folded.applied or results else ()),
             *depends,
             *(_unjudged_lines(lines) if request.strict else ()),
         ),
@@ -188,7 +182,7 @@ def _executed(
     request = ExecuteRequest(
         compiled, results, probes, run.variant.promise, run.toolchain, run.request.jobs, run.on_progress
     )
-    executed = execute_probes(request) if run.request.executes else None
+    executed = execute_probes(request) if run.request.execute else None
     others = checks_with_other_flags(request, execute_too=executed is not None)
     rows = with_checks(results, checks_of(executed)) if executed else results
     return tuple(with_checks(rows, others)), executed
@@ -227,15 +221,6 @@ def _configured(run: _Run) -> tuple[Arch, ...]:
     """Targets for which other flags of the compiler are tried: the first for SM121, or all of them."""
     of_gb10 = [arch for arch in run.archs if (arch.major, arch.minor) == (12, 1)]
     return run.archs if run.request.every_probe else tuple((*of_gb10, *run.archs)[:1])
-
-
-def _unexecuted(executed: Executed | None, request: VerifyRequest) -> tuple[Problem, ...]:
-    """Return a problem if the user requested an execution, and there was nothing to execute."""
-    if not request.execute or (executed and executed.executions):
-        return ()
-    found = "none of the probes that ran has a specification of its results"
-    help_ = "leave --execute out: on this tree it has nothing to show"
-    return (Problem("a probe whose machine code can be executed", found, help_),)
 
 
 @dataclass(frozen=True)

@@ -135,23 +135,6 @@ def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
         verify_trees([tree], options, on_progress=revert)
 
 
-def test_an_execution_that_was_asked_for_and_had_nothing_to_execute_is_no_pass(
-    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = few_probes(tmp_path / "data", {"e2m1-to-float-x8": "cutlass"})
-    patch = data / "patches/cutlass/e2m1-guard/patch.toml"
-    text, count = re.subn(r"(?m)^executes = .*\n", "", patch.read_text())
-    assert count == 1
-    patch.write_text(text)
-    monkeypatch.setenv("FP4PATCH_DATA", str(data))
-    tree = whole_tree("cutlass", "4.2.1")
-    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
-    assert verify(tree, "next2", "--arch", "sm_120a")[0] == 0
-    status, document = verify(tree, "next2", "--arch", "sm_120a", "--execute")
-    assert status == 1
-    assert [problem["expected"] for problem in document["problems"]] == ["a probe whose machine code can be executed"]
-
-
 def test_an_architecture_that_no_rule_speaks_of_is_not_passed(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

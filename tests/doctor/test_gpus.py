@@ -9,7 +9,7 @@ from host_on_disk import libcuda, machine
 from fp4patch.binaries.findings import Level
 from fp4patch.core.arch import GB10
 from fp4patch.doctor import gpus
-from fp4patch.proof.gpu import Driver, Gpu, ask_driver
+from fp4patch.doctor.gpus import Driver, Gpu, ask_driver
 
 
 def test_no_driver_is_fine_and_said(tmp_path: Path) -> None:
