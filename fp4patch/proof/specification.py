@@ -1,30 +1,28 @@
-"""Specification of float32 to E2M1: intervals of inputs that have one code, computed with exact fractions.
+"""Specification of float32 to E2M1: intervals of inputs that have one code, computed exactly.
 
 It follows from the magnitudes of E2M1 and the rule for ties alone. In the order of their bits, inputs of one code are
 adjacent, so it is a short list.
 """
 
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
-
-MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
-"""Values of the codes 0 to 7 (OCP Microscaling Formats 1.0, 5.3.3)."""
+from itertools import pairwise
 
 
-def _small(mantissa: int, bias: int, codes: int) -> tuple[Fraction, ...]:
-    """Magnitudes of a format's codes: bits of mantissa, and the exponent's bias."""
-    one = 1 << mantissa
-    return tuple(
-        Fraction((code % one) + (one if code >= one else 0)) * Fraction(2) ** (max(code // one, 1) - bias - mantissa)
-        for code in range(codes)
-    )
+def _magnitudes(mantissa: int, exponent: int) -> tuple[float, ...]:
+    """Return the magnitudes of a format's codes, by its bits; its bias is that of IEEE 754."""
+    one, bias = 1 << mantissa, (1 << exponent - 1) - 1
+    codes = ((code % one + one * (code >= one), max(code // one, 1)) for code in range(one << exponent))
+    return tuple(fraction * 2.0 ** (power - bias - mantissa) for fraction, power in codes)
 
 
-FORMATS = {"e2m1": MAGNITUDES, "e2m3": _small(3, 1, 32), "e3m2": _small(2, 3, 32)}
+FORMATS = {"e2m1": _magnitudes(1, 2), "e2m3": _magnitudes(3, 2), "e3m2": _magnitudes(2, 3)}
 """Formats without NaN and infinity (OCP Microscaling Formats 1.0, 5.3). The greatest code stands for every NaN:
 ``cvt.rn.satfinite`` does so, and ``__nv_cvt_float_to_fp4`` of ``cuda_fp4.hpp``."""
+MAGNITUDES = FORMATS["e2m1"]
+"""Values of the codes 0 to 7 (5.3.3)."""
 
 _INFINITY, _SIGN, _ALL = 0x7F80_0000, 0x8000_0000, 0xFFFF_FFFF
 
@@ -50,14 +48,6 @@ class Interval:
     last: int
     code: int
     cls: InputClass
-
-
-def magnitude(bits: int) -> Fraction:
-    """Return the exact value of a finite float32, sign ignored, from its bits."""
-    exponent, fraction = bits >> 23 & 0xFF, bits & 0x7F_FFFF
-    if exponent == 0:
-        return Fraction(fraction, 1 << 149)
-    return Fraction((1 << 23 | fraction) << exponent, 1 << 150)
 
 
 def specification(form: str = "e2m1") -> tuple[Interval, ...]:
@@ -87,19 +77,9 @@ def interval_lines(form: str = "e2m1") -> str:
     return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {classes.index(i.cls)}}},\n" for i in specification(form))
 
 
-def _last_of_code(magnitudes: Sequence[Fraction]) -> Iterable[int]:
+def _last_of_code(magnitudes: Sequence[float]) -> Iterator[int]:
     """For each code, the bits of the greatest positive float32 that rounds to it."""
-    for code in range(len(magnitudes) - 1):
-        border = (magnitudes[code] + magnitudes[code + 1]) / 2
-        # A tie goes to the even code. Bits of positive floats are in the order of their values: bisect.
-        tie_is_ours = code % 2 == 0
-        low, high = 0, _INFINITY - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            value = magnitude(middle)
-            if value < border or (tie_is_ours and value == border):
-                low = middle
-            else:
-                high = middle - 1
-        yield low
+    for code, (below, above) in enumerate(pairwise(magnitudes)):
+        (border,) = struct.unpack("<I", struct.pack("<f", (below + above) / 2))  # a float32 of few bits: exact
+        yield border - code % 2  # a tie goes to the even code
     yield _INFINITY - 1

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 
-from fp4patch.proof.specification import MAGNITUDES, magnitude, specification
+from fp4patch.proof.specification import MAGNITUDES, specification
 
 
 def test_the_intervals_hold_every_input_once_and_in_order() -> None:
@@ -18,13 +17,6 @@ def test_the_intervals_hold_every_input_once_and_in_order() -> None:
     for before, after in itertools.pairwise(intervals):
         assert after.first == before.last + 1
     assert sum(i.last - i.first + 1 for i in intervals) == 1 << 32
-
-
-def test_magnitudes_are_exact() -> None:
-    generator = np.random.default_rng(4)
-    patterns = [0, 1, 0x7F_FFFF, 0x80_0000, 0x7F7F_FFFF, *map(int, generator.integers(0, 0x7F80_0000, 2000))]
-    for pattern in patterns:
-        assert magnitude(pattern) == Fraction(float(np.uint32(pattern).view(np.float32)))
 
 
 def test_ml_dtypes_agrees_on_both_sides_of_every_border_and_at_random() -> None:
@@ -44,5 +36,5 @@ def test_ml_dtypes_agrees_on_both_sides_of_every_border_and_at_random() -> None:
 
 def test_every_magnitude_is_its_own_code() -> None:
     for code, value in enumerate(MAGNITUDES):
-        pattern = int(np.float32(float(value)).view(np.uint32))
+        pattern = int(np.float32(value).view(np.uint32))
         assert [i.code for i in specification() if i.first <= pattern <= i.last] == [code]

@@ -9,11 +9,11 @@ as the program on the GPU does.
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator
-from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from fp4patch.catalog.probe import BITS, Executes, ProbeKind, stored_bits
 from fp4patch.commands.evidence.forms import DIGESTS, MOST, Form, tables
 from fp4patch.core.document import SCHEMA
 from fp4patch.proof.execution.chosen_inputs import _converted, values_of
-from fp4patch.proof.specification import MAGNITUDES, magnitude, specification
+from fp4patch.proof.specification import MAGNITUDES, specification
 from fp4patch.reference import e2m1_encode_stochastic
 
 ROOT = Path(__file__).parents[2]
@@ -141,10 +141,12 @@ def stochastic_starts(random: int) -> list[tuple[int, int]]:
     """Return the first input of each interval of float32 with one result for a random byte, and that result."""
     found = [(0, 0)]
     for code, (below, above) in enumerate(pairwise(MAGNITUDES), start=1):
-        least, low, high = above - Fraction(random, 256) * (above - below), 0, 0x7F80_0000
+        least, low, high = above - random / 256 * (above - below), 0, 0x7F80_0000
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if magnitude(middle) >= least else (middle + 1, high)
+            low, high = (
+                (low, middle) if struct.unpack("<f", struct.pack("<I", middle))[0] >= least else (middle + 1, high)
+            )
         found.append((low, code))
     sign = 1 << 31
     nan = 0x7F80_0001
