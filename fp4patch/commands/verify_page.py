@@ -4,8 +4,10 @@
 shows when one is opened.
 """
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import filterfalse
 from pathlib import Path
 
@@ -13,15 +15,14 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import verify_text
 from fp4patch.commands.templates import own_script, packed, render
 from fp4patch.console import problem_lines
-from fp4patch.core.wording import counted, listed
-from fp4patch.proof.execution.result import Executed
-from fp4patch.proof.listing import DiffKind, DiffRow, SassListing, aligned
+from fp4patch.core.wording import counted
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import headline, reason
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
 HERE = Path(__file__).parent
-MARKS = {DiffKind.SAME: "", DiffKind.CHANGED: "~", DiffKind.REMOVED: "\N{MINUS SIGN}", DiffKind.ADDED: "+"}
+REMOVED = "\N{MINUS SIGN}"
 COLOURED = {InstructionClass.FP4: "fp4", InstructionClass.BRANCH: "branch", InstructionClass.LOCAL: "local"}
 """CSS class of the instructions that rules require or forbid: the others have the colour of text."""
 
@@ -38,7 +39,6 @@ def page(reports: Sequence[VerifyReport]) -> str:
         problem_lines=problem_lines,
         reason=reason,
         comparison=comparison,
-        executed=executed,
         packed_rows=packed_rows,
         by_change=by_change,
         command=command,
@@ -61,13 +61,33 @@ def packed_rows(result: ProbeResult) -> str:
     before, after = result.before, result.after
     if result.identical and result.kind is ProbeKind.UNIT:
         return ""  # a whole source file can have tens of thousands of rows, which all say the same
-    if before and after:
-        rows: Sequence[DiffRow] = aligned(before.instructions, after.instructions)
-    else:  # two that were not compared, or one alone: each in full
-        left = [DiffRow(DiffKind.REMOVED, code, None) for code in (before.instructions if before else ())]
-        rows = [*left, *(DiffRow(DiffKind.ADDED, None, code) for code in (after.instructions if after else ()))]
-    shown = [(MARKS[row.kind], _side(before, row.before), _side(after, row.after)) for row in rows]
+    rows = aligned(*(side.instructions if side else () for side in (before, after)))
+    shown = [(mark, _side(before, old), _side(after, new)) for mark, old, new in rows]
     return packed(shown) if shown else ""
+
+
+# R12, UR4, P0, UP1, B0, SB0; RZ, URZ, PT and UPT are constants and stay.
+_NUMBERED = re.compile(r"\b(U?R|U?P|S?B)\d+\b")
+_LABEL = re.compile(r"`\([.$\w]+\)")
+
+
+def aligned(
+    before: Sequence[Instruction], after: Sequence[Instruction]
+) -> Iterator[tuple[str, Instruction | None, Instruction | None]]:
+    """Yield the rows of a side-by-side comparison, each with its mark: removed, added, other operands, or none.
+
+    The registers of two compilations are numbered anew, so numbering alone is no difference; labels neither.
+    """
+    # No "junk": in machine code the frequent opcodes are as significant as the rare ones.
+    matcher = SequenceMatcher(None, [code.opcode for code in before], [code.opcode for code in after], autojunk=False)
+    for tag, i, i_end, j, j_end in matcher.get_opcodes():
+        if tag == "equal":
+            for old, new in zip(before[i:i_end], after[j:j_end], strict=True):
+                plain = {_LABEL.sub("label", _NUMBERED.sub(r"\1", code.text)) for code in (old, new)}
+                yield "~" if len(plain) > 1 else "", old, new
+        else:
+            yield from ((REMOVED, old, None) for old in before[i:i_end])
+            yield from (("+", None, new) for new in after[j:j_end])
 
 
 def _side(listing: SassListing | None, code: Instruction | None) -> tuple[str, str, str, str] | None:
@@ -83,25 +103,10 @@ def comparison(result: ProbeResult) -> str:
     before, after = result.before, result.after
     if result.kind is ProbeKind.HOST:
         return "host pass: it has to compile, and has no listing"
-    if before is None or after is None:
-        sides = [side for side, listing in (("before", before), ("after", after)) if listing]
-        return f"machine code only {listed(sides)} the patches" if sides else "no machine code"
-    if result.identical:
-        return f"identical: not one byte of the {counted(before.size, 'instruction')} differs"
-    kinds = [row.kind for row in aligned(before.instructions, after.instructions)]
-    counts = [f"{kinds.count(kind):,} {kind.value}" for kind in DiffKind if kind is not DiffKind.SAME and kind in kinds]
-    return f"{before.size:,} → {after.size:,} instructions: {listed(counts) or 'other registers alone'}"
-
-
-def executed(results: Executed | None, row: ProbeResult) -> str:
-    """Return how many inputs of a row's patched code were wrong: ``0 of 2^32``; a dash if it was not executed."""
-    for run in results.executions if results else ():
-        if (run.probe, run.arch, run.side) != (row.probe, row.arch, "patched"):
-            continue
-        if run.report and not run.unsupported:
-            return f"{verify_text.wrong_inputs(run):,} of 2^{run.report.bits}"
-        return f"{run.batch.mismatches:,} of {run.batch.inputs:,} {run.batch.what}" if run.batch else run.verdict.value
-    return "\N{EN DASH}"
+    if before and after:
+        same = f"identical: not one byte of the {counted(before.size, 'instruction')} differs"
+        return same if result.identical else f"{before.size:,} → {after.size:,} instructions"
+    return f"machine code only {'before' if before else 'after'} the patches" if before or after else "no machine code"
 
 
 def command(report: VerifyReport) -> str:
