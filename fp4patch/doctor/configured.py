@@ -11,6 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from packaging.version import Version
@@ -22,7 +23,7 @@ from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import BinaryError
 from fp4patch.core.wording import counted
 from fp4patch.doctor import settings
-from fp4patch.doctor.projects import Fates, answer_of, does_not_compile, failing_of, of_driver, of_fates
+from fp4patch.doctor.projects import Part, of_parts, reserved, with_target
 from fp4patch.doctor.result import ProjectReport, Question
 from fp4patch.doctor.settings import Setting
 from fp4patch.doctor.statements import Preprocessor, SourceFile, may_have_statements
@@ -109,7 +110,7 @@ def _replaced(text: str, values: Mapping[str, str]) -> str:
 def _unit(source: Path, given: Sequence[str], folder: Path, cuda: Version) -> Unit:
     arguments, unread = _with_files(given, folder)
     line = " ".join(arguments)
-    setting = settings.of_command(source.name, line, cuda)
+    setting = settings.of_command(str(source), line, cuda)
     if not given or (unread and setting.code == setting.ptx):  # the default, for want of others
         setting = replace(setting, code=(), ptx=(), unknown=unread or "its command", value="targets that are not known")
     include = []
@@ -141,23 +142,19 @@ class _Headers:
     """Files that units include, each read once."""
 
     texts: dict[Path, str] = field(default_factory=dict)
-    sources: dict[Path, SourceFile] = field(default_factory=dict)
-    places: dict[tuple[Path, str, tuple[Path, ...]], Path | None] = field(default_factory=dict)
+    sources: dict[str, SourceFile] = field(default_factory=dict)
+    places: dict[tuple[Path, str, tuple[Path, ...]], str] = field(default_factory=dict)
 
     def text(self, path: Path) -> str:
         if path not in self.texts:
-            try:
-                small = path.stat().st_size <= _LARGEST
-                self.texts[path] = path.read_text(encoding="utf-8", errors="replace") if small else ""
-            except OSError:
-                self.texts[path] = ""
+            small = path.is_file() and path.stat().st_size <= _LARGEST
+            self.texts[path] = path.read_text(encoding="utf-8", errors="replace") if small else ""
         return self.texts[path]
 
     def source(self, path: str) -> SourceFile:
-        place = Path(path)
-        if place not in self.sources:
-            self.sources[place] = SourceFile.of(path, self.text(place))
-        return self.sources[place]
+        if path not in self.sources:
+            self.sources[path] = SourceFile.of(path, self.text(Path(path)))
+        return self.sources[path]
 
     def find(self, unit: Unit, path: str, name: str) -> str:
         """Return the file that an ``#include`` names; nothing for the toolkit's and the system's."""
@@ -165,9 +162,9 @@ class _Headers:
         key = here, name, unit.include
         if key not in self.places:
             candidates = (folder / name for folder in (here, *unit.include))
-            self.places[key] = next((one for one in candidates if one.is_file()), None)
-        found = self.places[key]
-        return str(found) if found and not _TOOLKIT.search(str(found)) else ""
+            found = next((str(one) for one in candidates if one.is_file()), "")
+            self.places[key] = "" if _TOOLKIT.search(found) else found
+        return self.places[key]
 
     def with_statements(self, unit: Unit) -> list[SourceFile]:
         """Return the source and those of its headers that have FP4 statements."""
@@ -177,19 +174,25 @@ class _Headers:
             text = self.text(Path(path))
             if may_have_statements(text) and self.source(path).statements:
                 found.append(self.source(path))
-            for name in _INCLUDE.findall(text):
-                inner = self.find(unit, path, name)
-                if inner and inner not in seen:
-                    seen.add(inner)
-                    pending.append(inner)
+            inner = {self.find(unit, path, name) for name in _INCLUDE.findall(text)} - seen - {""}
+            seen |= inner
+            pending += sorted(inner)
         return found
+
+    def part(self, unit: Unit, files: Sequence[SourceFile], gpu: Arch, cuda: str) -> Part:
+        """Return these files of a unit as they are compiled on the machine of a GPU."""
+
+        def preprocessor(target: Arch) -> Preprocessor:
+            return Preprocessor(target, cuda, dict(unit.macros), self.source, partial(self.find, unit))
+
+        return Part(unit.setting.on(gpu), files, preprocessor)
 
 
 def examine(path: Path, question: Question, cuda: Version | None) -> ProjectReport:
     """Return the report on a configured build: what its units are compiled for, and what they have of FP4."""
     headers, found = _Headers(), units(path, cuda or Version(FOR_GB10))
-    having = [(unit, files) for unit in found if (files := headers.with_statements(unit))]
-    kinds = Counter(s.kind.value for _, files in having for file in files for s in file.statements)
+    sources = {unit: headers.with_statements(unit) for unit in found}
+    kinds = Counter(s.kind.value for files in sources.values() for file in files for s in file.statements)
     sets: dict[str, list[Unit]] = {}
     for unit in found:
         sets.setdefault(unit.setting.value, []).append(unit)
@@ -200,65 +203,30 @@ def examine(path: Path, question: Question, cuda: Version | None) -> ProjectRepo
     unknown = next((unit for unit in found if unit.setting.unknown), None)
     why = (f"{unknown.source.name}: {unknown.setting.unknown} is not read",) if unknown else ()
     verdict = "the architectures are not followed" if unknown else "" if found else "the build compiles no CUDA source"
-    answers = tuple(
-        Answer(gpu, Level.NONE, verdict, why) if verdict else _answer(gpu, found, having, headers, cuda, question)
-        for gpu in question.gpus
-    )
-    return ProjectReport(str(path), len(headers.texts), rows, dict(kinds), (), answers)
+    answers = []
+    for gpu in question.gpus:
+        parts = [headers.part(unit, files, gpu, str(cuda or FOR_GB10)) for unit, files in sources.items()]
+        answers.append(Answer(gpu, Level.NONE, verdict, why) if verdict else _answer(gpu, parts, cuda, question))
+    return ProjectReport(str(path), len(headers.texts), rows, dict(kinds), (), tuple(answers))
 
 
-def _answer(
-    gpu: Arch,
-    found: Sequence[Unit],
-    having: Sequence[tuple[Unit, list[SourceFile]]],
-    headers: _Headers,
-    cuda: Version | None,
-    question: Question,
-) -> Answer:
-    loads = {unit: nearest(gpu, unit.setting.on(gpu).code, unit.setting.ptx) for unit in found}
-    lost = [unit for unit in found if loads[unit] is None]
-    how = f"{len(found) - len(lost)} of {counted(len(found), 'CUDA source')} have a target that {gpu} loads"
-    targets = [arch for unit in found for arch in (*unit.setting.code, *unit.setting.ptx)]
+def _answer(gpu: Arch, parts: Sequence[Part], cuda: Version | None, question: Question) -> Answer:
+    targets = [arch for part in parts for arch in (*part.setting.code, *part.setting.ptx)]
     if cuda and (stops := refused(cuda, targets)):
         return Answer(gpu, Level.RED, "nothing is compiled", (stops,))
-    if len(lost) == len(found):
-        return answer_of(
-            gpu, Level.RED, "nothing loads", (how, f"they are compiled for {found[0].setting.value}"), question
-        )
-    fates: Fates = {}
-    chosen = next(arch for arch in loads.values() if arch)
-    without = []
-    by_driver = False
-    for unit, files in having:
-        target = loads[unit]
-        if target is None:
-            without.append(unit)
-            continue
-        chosen = target
-        by_driver |= target not in unit.setting.on(gpu).code
-
-        def include(path: str, name: str, unit: Unit = unit) -> str:
-            return headers.find(unit, path, name)
-
-        others = [arch for arch in (*unit.setting.code, *unit.setting.ptx) if arch.major == gpu.major]
-        for file in files:
-            for arch in dict.fromkeys((target, *others)):
-                left = Preprocessor(arch, str(cuda or FOR_GB10), dict(unit.macros), headers.source, include).left(file)
-                found_for = {(statement, arch): fate for statement, fate in left.items()}
-                if arch == target:
-                    fates = found_for | fates
-                elif (failing := failing_of(found_for)) and failing[0].kind.supported(replace(gpu, suffix="a")):
-                    return does_not_compile(gpu, failing, arch, how, question)
-    if without and not fates:
-        why = f"{counted(len(without), 'source')} with FP4 statements, as {without[0].source.name}, have no such target"
-        return answer_of(gpu, Level.RED, "FP4 code that it has is for other GPUs", (how, why), question)
-    if not fates:
+    loading = [part for part in parts if nearest(gpu, part.setting.code, part.setting.ptx)]
+    how = f"{len(loading)} of {counted(len(parts), 'CUDA source')} have a target that {gpu} loads"
+    if not loading:
+        evidence = (how, f"they are compiled for {parts[0].setting.value}")
+        return with_target(Answer(gpu, Level.RED, "nothing loads", evidence), question)
+    having = [part for part in parts if part.files]
+    judged = [part for part in having if part in loading]
+    names = {part.setting.place for part in judged}
+    without = [part.setting.place for part in having if part.setting.place not in names]
+    why = f"{counted(len(without), 'source')} with FP4 statements, as {''.join(without[:1])}, have no such target"
+    if not having:
         return Answer(gpu, Level.NONE, "no FP4 statement is in the sources or their headers", (how,))
-    answer = of_fates(gpu, fates, chosen, how, question)
-    compiled = {unit.source for unit, _ in having if unit not in without}
-    if (out := [unit.source.name for unit in without if unit.source not in compiled]) and answer.level is not Level.RED:
-        why = f"{counted(len(out), 'source')} with FP4 statements, as {out[0]}, have no such target"
-        answer = replace(
-            answer, level=Level.YELLOW, evidence=(*answer.evidence, why), reservations=answer.reservations + 1
-        )
-    return of_driver(answer) if by_driver else answer
+    if not judged:
+        return with_target(Answer(gpu, Level.RED, "FP4 code that it has is for other GPUs", (how, why)), question)
+    answer = of_parts(gpu, judged, how, question)
+    return reserved(answer, why) if without else answer

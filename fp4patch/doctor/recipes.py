@@ -6,17 +6,14 @@ flags or lists with which a build ends.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from fp4patch.binaries import remedies
-from fp4patch.binaries.containers import folder
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import Recipe, known
 from fp4patch.catalog.manifest import load
 from fp4patch.doctor.settings import Setting
 
 _RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
-_LARGEST = 1 << 20
 _SUBSTITUTES = re.compile(
     r"\bs(?P<sign>[^\w\s\\])(?P<old>(?:\\.|(?!(?P=sign)).)*)(?P=sign)(?P<new>(?:\\.|(?!(?P=sign)).)*)(?P=sign)"
 )
@@ -26,33 +23,23 @@ _FLAGS = re.compile(r"(NVCC_(?:APPEND|PREPEND)_FLAGS)\b.*?((?:-arch|--gpu-archit
 _GROUP = re.compile(r"\\?\((.*?)\\?\)")
 
 
-def examine(path: Path) -> tuple[int, tuple[Finding, ...]]:
-    """Return how many recipes there are at a file or below a directory, and a finding for each reverse patch."""
-    files = [path] if path.is_file() else [file for file, size in folder(path, texts=True) if size <= _LARGEST]
-    recipes = [file for file in files if is_recipe(file)]
-    # Of a package's thousands of modules none is a recipe; a script beside a Dockerfile or a patch is.
-    beside = {file.parent for file in recipes}
-    recipes += [file for file in files if file.suffix == ".py" and file.parent in beside]
-    root = path.parent if path.is_file() else path.resolve()
+def removals(texts: Mapping[str, str]) -> list[Finding]:
+    """Return a finding for each line of a project's recipes that takes the GPU out of the guard."""
     recipe = known().recipe
-    findings = []
-    for file in recipes:
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            why = f"cannot be read: {error.strerror}"
-            findings.append(remedies.finding(Level.RED, file.name, why, "recipe_unread"))
-            continue
-        if recipe.macro.encode() not in content:
-            continue
-        place = file.relative_to(root).as_posix()
-        for line, words in _removals(content.decode(errors="replace"), recipe):
-            found = f"removes {recipe.macro} from {recipe.subject}: {words}"
-            findings.append(Finding(Level.YELLOW, f"{place}:{line}", found, recipe.remedy, link=recipe.link))
-    return len(recipes), tuple(findings)
+    return [
+        Finding(
+            Level.YELLOW,
+            f"{path}:{line}",
+            f"removes {recipe.macro} from {recipe.subject}: {words}",
+            recipe.remedy,
+            link=recipe.link,
+        )
+        for path, text in texts.items()
+        for line, words in _removals(text, recipe)
+    ]
 
 
-def findings_of(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Finding]:
+def refused(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Finding]:
     """Return a finding for each flag that every nvcc of a build gets, and for each list that its reader refuses.
 
     ``builds``: the text of each build file; ``found``: what they set.
@@ -73,9 +60,9 @@ def findings_of(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Fin
     return findings
 
 
-def is_recipe(path: Path) -> bool:
+def is_recipe(name: str) -> bool:
     """Return whether a file's name is that of a Dockerfile, a script or a patch."""
-    return bool(_RECIPE.fullmatch(path.name))
+    return bool(_RECIPE.fullmatch(name))
 
 
 def _removals(text: str, recipe: Recipe) -> Iterator[tuple[int, str]]:

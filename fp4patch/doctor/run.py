@@ -32,7 +32,6 @@ from fp4patch.doctor import (
     recipes,
     recorded,
     requirements,
-    settings,
 )
 from fp4patch.doctor.builds import best_of, names, quoted
 from fp4patch.doctor.gpus import ask_driver
@@ -242,20 +241,15 @@ def examine(  # noqa: PLR0912 - one branch a kind of input
     folder = path if path and path.is_dir() else None
     trees = [] if question.required else _trees(path)
     if trees:
-        removals = recipes.examine(trees[0].root) if trees[0].root == (folder or Path()).resolve() else (0, ())
         found = replace(found, trees=examine_trees(trees, question))
-        if removals[1]:
-            found = replace(found, projects=(ProjectReport(str(path), removals[0], (), {}, removals[1], ()),))
-        if trees[0].root == (folder or Path()).resolve():
-            return found
+        if folder and trees[0].root == folder.resolve():
+            texts = projects.Project.at(folder).builds
+            removals = tuple(recipes.removals(texts))
+            return replace(found, projects=(ProjectReport(name, len(texts), (), {}, removals, ()),) if removals else ())
     cuda = Version(question.cuda) if question.cuda else toolkit()
     if folder and not question.required and configured.is_build(folder):
         found = replace(found, projects=(configured.examine(folder, question, cuda),))
-    elif (
-        path
-        and not question.required
-        and (folder or path.name.endswith(projects.SOURCES) or recipes.is_recipe(path) or settings.kind_of(path.name))
-    ):
+    elif path and not question.required and (folder or projects.is_read(path.name)):
         project = projects.examine(path, question, cuda, without=[tree.root for tree in trees])
         if project.read and (project.settings or project.statements or project.findings or not trees):
             found = replace(found, projects=(project,))

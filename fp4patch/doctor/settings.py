@@ -1,12 +1,13 @@
 """Architectures that a project's build files set: CMake, Makefiles, setup.py, scripts and Dockerfiles, read as text.
 
 Variables are replaced where the same file gives them a value, and loops over a list are followed. What depends on more
-is named, and not followed. A setting under a condition that is not known is one of several alternatives.
+is named, and not followed.
 """
 
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from packaging.version import Version
 from fp4patch.core.arch import PTX, Arch, elements
 from fp4patch.core.cuda import has, known_gpus
 from fp4patch.core.document import HIDDEN, Document
+from fp4patch.doctor.statements import either, unless
 
 BUILD_FILE = re.compile(
     r"(?P<docker>[\w.-]*Dockerfile[\w.-]*|Containerfile|.*\.dockerfile)|(?P<make>(GNU)?[Mm]akefile[\w.-]*|.*\.mk)"
@@ -26,24 +28,23 @@ BUILD_FILE = re.compile(
 )
 """Files that can set architectures, by the group that tells how they are written."""
 _VARIABLE = re.compile(r"\$\{(\w+)(?::?[-=]([^}]*))?\}|\$\((\w+)\)|\$(\w+)")
+_HOLE = re.compile(r"\{(\w+)([^{}]*)\}")
+"""A variable in a text of Python, and what is done to it."""
+_LOOP = re.compile(r"\bfor\s+(\w+)\s+in\s+([^;]+?)\s*(?:;|$)|\$\(foreach\s+(\w+)\s*,([^,]*),")
+_SHELL = re.compile(r"(?:^|[\s;&(])(?P<name>\w+)(?P<how>=|:\s+)(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&]*)")
 _ASSIGNED = {
     "make": re.compile(r"^\s*(?:export\s+)?(?P<name>\w+)\s*(?P<how>\?=|:{0,2}=|\+=)\s*(?P<value>.*?)\s*$"),
-    "shell": re.compile(r"(?:^|[\s;&(])(?P<name>\w+)(?P<how>=|:\s+)(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&]*)"),
+    "shell": _SHELL,
+    "docker": _SHELL,
     "cmake": re.compile(
         r"\b(?:set|list\s*\(\s*(?P<how>APPEND))\s*\(?\s*(?P<name>\w+)\s+(?P<value>[^)]*?)\s*(?:CACHE\b[^)]*)?\)",
         re.IGNORECASE,
     ),
-    "python": re.compile(r"^\s*(?P<name>\w+)\s*(?P<how>=)\s*(?P<value>[rbf]?['\"][^'\"]*['\"])\s*$"),
 }
-_LISTS = r"\w*CUDA_ARCHITECTURES|CUDAARCHS|\w*CUDA_ARCHS"
-_CMAKE = re.compile(
-    rf"(?P<append>\bAPPEND\s+)?(?:-D|\b)(?P<name>{_LISTS})"
-    r"(?:(?:(?::\w+)?=\s*|[\"']\]?\s*[:,=]\s*)(?P<given>\"[^\"]*\"|'[^']*'|[^\s)\"']*)"
-    r"|\s+(?P<value>\"[^\"]*\"|'[^']*'|[^)\n\"']*))"
-)
-_TORCH = re.compile(
-    r"\b(?P<name>[A-Z]+_CUDA_ARCH_LIST)(?:[\"']\]?)?\s*(?:\?=|:=|=|:|,|\s)\s*"
-    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"';&)]+)"
+_LIST = re.compile(
+    r"(?<![\w{$])(?:-D)?(?P<name>\w*CUDA_ARCHITECTURES|CUDAARCHS|\w*CUDA_ARCHS|[A-Z]+_CUDA_ARCH_LIST)(?::\w+)?"
+    r"(?:[\"']\]?)?(?:\s*(?:\?=|:=|[=:,])\s*(?P<given>\"[^\"]*\"|'[^']*'|[^\s\"')&]*)"
+    r"|\s+(?P<words>\"[^\"]*\"|'[^']*'|[^)\n\"']*))"
 )
 _GENCODE = re.compile(
     r"arch=\\?[\"']?compute_(?P<arch>[^,\s\"']+)\\?[\"']?\s*,\s*code=\\?[\"']?"
@@ -54,13 +55,17 @@ _ARCH = re.compile(
 )
 _CLANG = re.compile(r"--(?:cuda-gpu|offload)-arch=(sm_\d{2,3}[af]?)\b")
 _FLAGS = re.compile(r"\bNVCC_(?:APPEND|PREPEND)_FLAGS\b")
-_CMAKE_VERSION = re.compile(
-    r"(?P<not>NOT\s+)?\"?\$?\{?\w*CUDA\w*_VERSION\w*\}?\"?\s+VERSION_(?P<how>GREATER_EQUAL|GREATER|LESS_EQUAL|LESS|EQUAL)\s+\"?(?P<version>[\d.]+)",
-    re.IGNORECASE,
-)
+_CMAKE_WORDS = {
+    "VERSION_GREATER_EQUAL": ">=",
+    "VERSION_GREATER": ">",
+    "VERSION_LESS_EQUAL": "<=",
+    "VERSION_LESS": "<",
+    "VERSION_EQUAL": "==",
+}
+_COMPARES = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt, ">": operator.gt}
 _VERSION = re.compile(
-    r"(?P<not>\bnot\s+)?\b(?!\w*(?:arch|cap|sm))\w*(?:cuda|nvcc|bare_metal)\w*[^<>=]*(?P<how>>=|<=|==|<|>)\s*"
-    r"(?:[\w.]+\()?[\"'(]?(?P<version>1\d\s*[.,]\s*\d+|1[1-4]\d\d0)\b",
+    r"(?P<not>\bnot\s+[\"${]*)?\b(?!\w*(?:arch|cap|sm))\w*(?:cuda|nvcc|bare_metal)\w*(?:(?!\band\b|\bor\b)[^<>=])*"
+    r"(?P<how>>=|<=|==|<|>)\s*(?:[\w.]+\()?[\"'(]?(?P<version>1[1-4]\d\d0|1\d(?:\s*[.,]\s*\d+)*)\b",
     re.IGNORECASE,
 )
 _WITHOUT = re.compile(
@@ -70,12 +75,8 @@ _WITHOUT = re.compile(
 """A condition that holds where the user sets no architecture."""
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?", re.IGNORECASE)
 _CUDA_OF_IMAGE = re.compile(r"(?:nvidia/cuda:|cuda[:_-]?|cu(?=1[23]\d))(\d+\.\d+|1[23]\d)")
-_SOURCE = re.compile(r"[\w.+-]+\.cu\b")
 _OF_TARGET = re.compile(
     r"\b(?:set_target_properties|target_compile_options|set_property)\s*\(\s*(?:TARGET\s+)?(\w+)", re.IGNORECASE
-)
-_HAS_SOURCES = re.compile(
-    r"\b(?:cuda_)?(?:add_library|add_executable|target_sources)\s*\(\s*(\w+)([^)]*)\)", re.IGNORECASE
 )
 _CHANGES = re.compile(r"\blist\s*\(\s*(?:REMOVE\w*|FILTER|TRANSFORM|POP\w*)\s+(\w+)", re.IGNORECASE)
 _SAYS = {
@@ -85,9 +86,6 @@ _SAYS = {
 }
 """Lines that print or compare something, and set nothing."""
 _SAYING = frozenset(("print", "warn", "warning", "info", "debug", "error", "exit"))
-
-Branch = tuple[tuple[int, int], ...]
-"""Conditionals that are not known, each with the number of its branch."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +107,10 @@ class Setting(Document):
     """CUDA release of the base image, if the file is a Dockerfile that states one."""
     native: bool = field(default=False, metadata=HIDDEN)
     """True if they are those of the machine's own GPU."""
-    sources: tuple[str, ...] = field(default=(), metadata=HIDDEN)
-    """Names of the sources that they are for; empty: all, or not known."""
-    group: str = field(default="", metadata=HIDDEN)
-    """Variable, target or command that they belong to."""
-    branch: Branch = field(default=(), metadata=HIDDEN)
-    conditional: bool = field(default=False, metadata=HIDDEN)
-    """True if some of them are in a variable under a condition that is not known."""
+    conditional: tuple[Arch, ...] = field(default=(), metadata=HIDDEN)
+    """Those of the targets that are set under a condition that is not known."""
+    partial: bool = field(default=False, metadata=HIDDEN)
+    """True if they are for one target or command of the build, and not for all of its sources."""
 
     def on(self, gpu: Arch) -> Setting:
         """Return the setting as it is on the machine of a GPU."""
@@ -130,13 +125,13 @@ def kind_of(name: str) -> str:
 
 def of_option(asked: str) -> Setting:
     """Return the setting of ``--arch-list``."""
-    return _torch_list(Setting("", "--arch-list", asked), asked)
+    return _of_list(Setting("", "--arch-list", asked), None)
 
 
 def of_command(place: str, command: str, cuda: Version) -> Setting:
     """Return what one command of a compiler sets, all of it together."""
     together = Setting(place, "its command", "")
-    for setting in _of_line(place, command, "", cuda):
+    for setting in _of_line(place, command, cuda):
         together = _joined(together, setting)
     if not (together.code or together.ptx or together.unknown or together.native):
         plain = Arch(7, 5) if cuda >= Version("13") else Arch(5, 2)
@@ -150,8 +145,12 @@ def read(path: str, text: str, cuda: Version) -> tuple[list[Setting], dict[str, 
 
     ``cuda``: the release for which conditions on it are evaluated.
     """
+    if not kind_of(path):
+        return [], {}
     reader = _Reader(path, kind_of(path), cuda, text)
-    return reader.settings, reader.macros
+    # What a variable holds counts where it is used.
+    found = [one for (name, group, _), one in reader.found.items() if not (name[0] == "-" and group in reader.used)]
+    return found, reader.macros
 
 
 def cuda_of_image(image: str) -> str:
@@ -173,47 +172,42 @@ class _Reader:
     """One pass over a build file, from its first line to its last."""
 
     def __init__(self, path: str, kind: str, cuda: Version, text: str) -> None:
-        self.settings: list[Setting] = []
+        self.found: dict[tuple[str, str, bool], Setting] = {}
+        """What is set, by name, by the variable, target or command that it belongs to, and whether it is native."""
         self.macros: dict[str, str] = {}
-        self._kind, self._cuda, self._python = kind, cuda, text if kind == "python" else ""
+        self.used: set[str] = set()
+        self._kind, self._cuda = kind, cuda
         self._variables: dict[str, tuple[str, ...]] = {}
+        """Values of variables: several of a loop's; none where it is not known which one holds."""
         self._global: dict[str, tuple[str, ...]] = {}
         self._image, self._stages, self._layer = "", dict[str, str](), 0
-        self._targets: dict[str, tuple[str, ...]] = {}
-        self._used: set[str] = set()
-        self._conditional: set[str] = set()
-        """Variables to which architectures are added under a condition that is not known."""
-        for number, line, branch in _lines(text, kind, cuda):
-            self._line(f"{path}:{number}", line, branch)
-        # What a variable holds counts where it is used.
-        self.settings = [one for one in self.settings if not (one.name[0] == "-" and one.group in self._used)]
+        if kind == "python":
+            lines, self._variables = _of_python(text, cuda)
+        else:
+            lines = _lines(text, kind, cuda)
+        for number, line, conditional in lines:
+            self._line(f"{path}:{number}", line, conditional)
 
-    def _line(self, place: str, line: str, branch: Branch) -> None:
+    def _line(self, place: str, line: str, conditional: bool) -> None:
         if self._kind == "docker":
-            self._layer += bool(re.match(r"\s*(FROM|RUN)\b", line))
             self._stage(line)
-        used = {found[1] or found[3] or found[4] for found in _VARIABLE.finditer(line)}
-        own = _ASSIGNED[self._kind].match(line.lstrip()) if self._kind in _ASSIGNED else None
-        self._used |= used - {own["name"] if own else ""}
-        loop = (
-            re.search(r"\bfor\s+(\w+)\s+in\s+([^;]+?)\s*(?:;|$)", line) if self._kind in ("shell", "docker") else None
-        )
-        if loop:
-            self._variables[loop[1]] = tuple(self._substituted(loop[2])[0].split())
+        own = self._assigned(line)
+        names = (found[1] or found[3] or found[4] for found in _VARIABLE.finditer(line))
+        self.used |= {name for name in names if self._variables.get(name) and name != own}
+        if self._kind in ("shell", "docker", "make") and (loop := _LOOP.search(line)):
+            self._variables[loop[1] or loop[3]] = tuple(self._substituted(loop[2] or loop[4])[0].split())
         for text in self._substituted(line):
-            if not branch:
+            if not conditional:
                 self.macros |= defined(text)
-            if found := _HAS_SOURCES.search(text):
-                self._targets[found[1]] = (*self._targets.get(found[1], ()), *_SOURCE.findall(found[2]))
             if found := _CHANGES.search(text):
                 self._forget(found[1], text)
-            for setting in _of_line(place, text, self._python, self._cuda):
-                conditional = bool(used & self._conditional)
-                self._add(replace(setting, branch=branch, cuda=self._image, conditional=conditional), text)
-        self._assign(line, branch)
+            for setting in _of_line(place, text, self._cuda):
+                self._add(replace(setting, cuda=self._image), text, conditional)
+        self._assign(line, conditional)
 
     def _stage(self, line: str) -> None:
         """Enter a stage of a Dockerfile: it has its image's CUDA, and of the variables those that it declares again."""
+        self._layer += bool(re.match(r"\s*(FROM|RUN)\b", line))
         if _FROM.match(line):
             self._global = self._global if self._stages else self._variables
             self._variables = self._global
@@ -226,116 +220,76 @@ class _Reader:
             self._variables[again[1]] = self._global[again[1]]
 
     def _forget(self, name: str, text: str) -> None:
-        self._variables.pop(name, None)
-        self.settings = [
-            replace(one, code=(), ptx=(), unknown=text.strip()) if one.name == name else one for one in self.settings
-        ]
+        self._variables[name] = ()
+        for key in [key for key in self.found if name in key]:
+            self.found[key] = replace(self.found[key], code=(), ptx=(), unknown=text.strip())
 
-    def _add(self, one: Setting, line: str) -> None:
+    def _assigned(self, line: str) -> str:
+        """Return the variable that a line of CMake or a Makefile assigns."""
+        own = _ASSIGNED[self._kind].match(line.lstrip(" ")) if self._kind in ("make", "cmake") else None
+        return own["name"] if own else ""
+
+    def _add(self, setting: Setting, line: str, conditional: bool) -> None:
         """Take a setting: with others that it belongs to, in the place of one that it replaces, or beside them."""
-        append, name = one.name.startswith("+"), one.name.lstrip("+")
+        joins = setting.name == "-gencode" or (self._kind == "cmake" and "APPEND" in line)
         target = _OF_TARGET.search(line) if self._kind == "cmake" else None
-        own = self._targets.get(target[1], ()) if target else ()
-        if not target and re.search(r"\bnvcc\b|\$[({]?\w*(?:NVCC|CUDACXX)|^\t", line):
-            own = tuple(_SOURCE.findall(line))
-        assigned = _ASSIGNED[self._kind].match(line.lstrip(" ")) if self._kind in ("make", "cmake") else None
-        group = target[1] if target else assigned["name"] if assigned else one.place if line.startswith("\t") else ""
-        if self._kind == "shell" or (self._kind == "docker" and name == "-gencode"):
-            group = one.place
-        elif self._kind == "docker":
-            group = str(self._layer)
-        one = replace(one, name=name, group=group, sources=own)
-        together = append or name == "-gencode"
-        same = [at for at, s in enumerate(self.settings) if (s.name, s.group) == (name, group) and not s.native]
-        if not together:
-            if self._kind in ("cmake", "docker") and (not target or name != "CUDA_ARCHITECTURES") and "-D" not in line:
-                replaced = [at for at in same if set(one.branch) <= set(self.settings[at].branch)]
-                self.settings = [s for at, s in enumerate(self.settings) if at not in replaced]
-            self.settings.append(one)
-            return
-        inside = [at for at in same if set(one.branch) <= set(self.settings[at].branch)]
-        around = [at for at in same if _agree(self.settings[at].branch, one.branch)]
-        for at in inside:
-            self.settings[at] = _joined(self.settings[at], one)
-        if not inside and around:
-            base = max(around, key=lambda at: len(self.settings[at].branch))
-            self.settings.append(replace(_joined(self.settings[base], one), branch=one.branch))
-            other = [
-                s
-                for s in self.settings
-                if s.branch[:-1] == one.branch[:-1] and s.branch[-1:] not in ((), one.branch[-1:])
-            ]
-            if other and one.branch[-1][1] < 0:  # the last branch of a conditional: one of them holds
-                del self.settings[base]
-        elif not inside:
-            self.settings.append(one)
+        command = self._kind in ("make", "shell") and re.search(r"[\w.+-]+\.cu\b", line)
+        replaces = self._kind == "cmake" and not conditional and "-D" not in line
+        group = target[1] if target else self._assigned(line)
+        if self._kind == "docker":
+            group = setting.place if joins else f"layer {self._layer}"
+        elif self._kind == "shell" or line.startswith("\t") or not (joins or replaces):
+            group = setting.place
+        if conditional:
+            setting = replace(setting, conditional=(*setting.code, *setting.ptx))
+        setting = replace(setting, partial=bool(target or command))
+        key = setting.name, group, setting.native
+        self.found[key] = _joined(self.found[key], setting) if joins and key in self.found else setting
 
-    def _assign(self, line: str, branch: Branch) -> None:
+    def _assign(self, line: str, conditional: bool) -> None:
         if self._kind == "docker":
             line = re.sub(r"^\s*(?:ARG|ENV)\s+(\w+)\s+(?!=)(\S.*)$", r"\1=\2", line)
             line = re.sub(r"^\s*(?:ARG|ENV)\s+", "", line)
-        for found in _ASSIGNED["shell" if self._kind in ("docker", "") else self._kind].finditer(line):
+        for found in _ASSIGNED[self._kind].finditer(line) if self._kind in _ASSIGNED else ():
             name, value, how = found["name"], found["value"].strip().strip("\"'"), found["how"] or ""
-            before = self._variables.get(name, ())
-            if how in ("+=", "APPEND", "append"):
-                if branch and re.search(r"\d{2,3}[af]?\b", value):
-                    self._conditional.add(name)
-                value = " ".join([*before, value])
-            if (how == "?=" and before) or name in re.findall(r"\w+", value):
+            before = self._variables.get(name)
+            if (how == "?=" and before is not None) or name in re.findall(r"\w+", value):
                 continue
-            if branch and before not in ((), (value,)) and not how.startswith(("+", "A", "a")):
-                self._variables[name] = ()  # which of them holds is not known
-            else:
-                self._variables[name] = (value,)
+            appends = how.upper() in ("+=", "APPEND")
+            after = (" ".join([*(before or ()), value]),) if appends else (value,)
+            lost = (appends and before == ()) or (conditional and before != after)
+            self._variables[name] = () if lost else after
 
     def _substituted(self, line: str) -> list[str]:
         """Return the line with the values of its variables: one for each value of a loop's."""
         lines = [line]
         for _ in range(12):
-            before = lines
-            lines = [text for one in lines for text in self._replaced(_expanded(one))]
-            if lines == before or len(lines) > 64:
+            before, lines = lines, [text for one in lines for text in self._replaced(one)][:64]
+            if lines == before:
                 break
-        return lines[:64]
+        return lines
 
     def _replaced(self, line: str) -> list[str]:
-        for found in _VARIABLE.finditer(line):
-            name = found[1] or found[3] or found[4]
-            values = self._variables.get(name, () if found[2] is None else (found[2],))
+        for found in (_HOLE if self._kind == "python" else _VARIABLE).finditer(line):
+            if self._kind == "python":
+                values = self._variables.get(found[1], ())
+                values = tuple(value.replace(".", "") for value in values) if found[2] else values
+            else:
+                values = self._variables.get(found[1] or found[3] or found[4], () if found[2] is None else (found[2],))
             if values:
                 return [line[: found.start()] + value + line[found.end() :] for value in values]
         return [line]
 
 
-def _expanded(line: str) -> str:
-    """Return a line of a Makefile with the first ``$(foreach name,words,body)`` written out."""
-    found = re.search(r"\$\(foreach\s+(\w+)\s*,([^,$()]*),", line)
-    if not found:
-        return line
-    depth, end = 1, found.end()
-    while end < len(line) and depth:
-        depth += {"(": 1, ")": -1}.get(line[end], 0)
-        end += 1
-    body = line[found.end() : end - 1]
-    words = [re.sub(rf"\$[({{]{found[1]}[)}}]", word, body) for word in found[2].split()]
-    return line[: found.start()] + " ".join(words) + line[end:]
+def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool]]:
+    """Yield number and text of each logical line, and whether it is under a condition that is not known.
 
-
-def _agree(one: Branch, other: Branch) -> bool:
-    """Return whether two lines can both be read: no conditional has them in different branches."""
-    taken = dict(one)
-    return all(taken.get(number, branch) == branch for number, branch in other)
-
-
-def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, Branch]]:
-    """Yield number, text and branch of each logical line, without comments, and what is for other CUDA releases."""
-    if kind == "python":
-        yield from _of_python(text, cuda)
-        return
+    Comments are left out, and what is for other CUDA releases.
+    """
     if kind == "cmake":
         text = re.sub(r"#\[(=*)\[.*?\]\1\]", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
     lines = text.splitlines()
-    open_: list[_Conditional] = []
+    open_: list[tuple[bool | None, bool | None]] = []  # whether the present branch is read, and whether one was
     number = 0
     while number < len(lines):
         begin, line = number, lines[number]
@@ -346,17 +300,13 @@ def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, Bran
             line = line.removesuffix("\\") + " " + re.sub(r"(^|\s)#.*", "", lines[number])
         number += 1
         line = re.sub(r"(^|\s)#.*", "", line) if kind != "docker" or line.lstrip().startswith("#") else line
-        says = _SAYS.get(kind)
-        if says and says.search(line):
+        if kind in _SAYS and _SAYS[kind].search(line):
             continue
-        if (word := _CONDITIONAL[kind].match(line) if kind in _CONDITIONAL else None) and not line.rstrip().endswith(
-            " fi"
-        ):
-            _enter(open_, next(filter(None, word.groups())), line, begin, cuda)
-            continue
-        states = [one.state for one in open_]
-        if False not in states:
-            yield begin + 1, line, tuple((one.begin, one.branch) for one in open_ if one.state is None)
+        word = _CONDITIONAL[kind].match(line) if kind in _CONDITIONAL else None
+        if word and not line.rstrip().endswith(" fi"):
+            _enter(open_, word[1].lower(), line.strip(), cuda)
+        elif not any(state is False for state, _ in open_):
+            yield begin + 1, line, any(state is None for state, _ in open_)
 
 
 _CONDITIONAL = {
@@ -366,37 +316,24 @@ _CONDITIONAL = {
 }
 
 
-@dataclass
-class _Conditional:
-    begin: int
-    state: bool | None
-    """Whether its present branch is read; None: not known."""
-    taken: bool | None
-    branch: int = 1
-    """Number of the present branch; negative: the last one."""
-
-
-def _enter(open_: list[_Conditional], word: str, line: str, begin: int, cuda: Version) -> None:
-    word, condition = word.lower(), line.strip()
-    if condition.endswith(")") and word in ("if", "elseif"):
-        condition = condition.partition("(")[2][:-1]
+def _enter(open_: list[tuple[bool | None, bool | None]], word: str, line: str, cuda: Version) -> None:
+    condition = line.partition("(")[2][:-1] if line.endswith(")") and word in ("if", "elseif") else line
     if word.startswith("if"):
         state = _holds(condition, cuda)
-        open_.append(_Conditional(begin, state, state))
+        open_.append((state, state))
     elif open_ and word in ("endif", "fi"):
         open_.pop()
     elif open_:
-        last, inner = open_[-1], word == "else"
-        state = True if inner else _holds(condition.removeprefix("else "), cuda)
-        last.branch = -last.branch - 1 if inner else last.branch + 1
-        last.state = False if last.taken else state if last.taken is False else None if state is not False else False
-        last.taken = True if last.taken or (state and last.taken is False) else last.taken if state is False else None
+        state = True if word == "else" else _holds(condition.removeprefix("else "), cuda)
+        taken = open_[-1][1]
+        open_[-1] = unless(state, taken), either(taken, state)
 
 
-def _of_python(text: str, cuda: Version) -> Iterator[tuple[int, str, Branch]]:
-    """Yield the lines of a Python file (or Starlark, or TOML) without what only says something."""
-    silent: set[int] = set()
-    branches: dict[int, list[tuple[int, int]]] = {}
+def _of_python(text: str, cuda: Version) -> tuple[Iterator[tuple[int, str, bool]], dict[str, tuple[str, ...]]]:
+    """Return the lines of a Python file (or Starlark, or TOML) that set something, and the texts behind its names."""
+    silent, conditional = set[int](), set[int]()
+    values: dict[str, tuple[str, ...]] = {}
+    given: list[tuple[str, ast.expr]] = []
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError):
@@ -408,17 +345,32 @@ def _of_python(text: str, cuda: Version) -> Iterator[tuple[int, str, Branch]]:
         says = isinstance(value, ast.Constant) or called in _SAYING
         if isinstance(node, ast.Raise | ast.Assert | ast.Compare) or says:
             silent.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))  # type: ignore[attr-defined]
-        if isinstance(node, ast.If):
+        elif isinstance(node, ast.If):
             state = _holds(ast.unparse(node.test), cuda)
-            for number, body in ((1, node.body), (-2, node.orelse)):
+            for body, other in ((node.body, False), (node.orelse, True)):
                 lines = range(body[0].lineno, (body[-1].end_lineno or 0) + 1) if body else range(0)
-                if state is not None and state is not (number > 0):
-                    silent.update(lines)
-                for line in lines if state is None else ():
-                    branches.setdefault(line, []).append((node.lineno, number))
-    for number, code in enumerate(text.splitlines(), 1):
-        if number not in silent:
-            yield number, re.sub(r"(^|\s)#.*", "", code), tuple(branches.get(number, ()))
+                (conditional if state is None else silent if state is other else set()).update(lines)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            given.insert(0, (node.targets[0].id, node.value))
+        elif isinstance(node, ast.For | ast.comprehension) and isinstance(node.target, ast.Name):
+            given.append((node.target.id, node.iter))
+    for key, expression in given:
+        texts = _texts(expression, values)
+        values[key] = texts if values.get(key, texts) == texts else ()
+    code = enumerate(text.splitlines(), 1)
+    left = ((at, re.sub(r"(^|\s)#.*", "", line), at in conditional) for at, line in code if at not in silent)
+    return left, values
+
+
+def _texts(node: ast.expr, values: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the text or texts of an expression; none if it is no literal and no name of one."""
+    if isinstance(node, ast.Name):
+        return values.get(node.id, ())
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return ()
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (value,) if isinstance(value, str) else ()
 
 
 def _holds(condition: str, cuda: Version) -> bool | None:
@@ -427,125 +379,83 @@ def _holds(condition: str, cuda: Version) -> bool | None:
         return True
     if condition in ("0", "OFF", "FALSE", "False"):
         return False
+    for word, sign in _CMAKE_WORDS.items():
+        condition = condition.replace(word, sign)
     states: list[bool] = []
-    for found in (*_CMAKE_VERSION.finditer(condition), *_VERSION.finditer(condition)):
+    for found in _VERSION.finditer(condition):
         text = re.sub(r"\s*,\s*", ".", found["version"])
-        other = Version(text if "." in text else f"{int(text) // 1000}.{int(text) % 1000 // 10}")
-        how = found["how"].upper()
-        state = {
-            "GREATER_EQUAL": cuda >= other, "GREATER": cuda > other, "LESS_EQUAL": cuda <= other,
-            "LESS": cuda < other, "EQUAL": cuda == other, ">=": cuda >= other, ">": cuda > other,
-            "<=": cuda <= other, "<": cuda < other, "==": cuda == other,
-        }[how]  # fmt: skip
-        states.append(state != bool(found["not"]))
-    either, both = (re.search(rf"\b{word}\b", condition, re.IGNORECASE) for word in ("or", "and"))
-    if either:
-        return True if True in states and not both else None
+        if len(text) == 5 and text.isdigit():
+            text = f"{int(text) // 1000}.{int(text) % 1000 // 10}"
+        elif "." not in text and found["how"] not in (">=", "<"):
+            continue  # a major release alone, which may be compared with one alone
+        states.append(_COMPARES[found["how"]](cuda, Version(text)) != bool(found["not"]))
+    any_, all_ = (re.search(rf"\b{word}\b", condition, re.IGNORECASE) for word in ("or", "and"))
+    if any_:
+        return True if True in states and not all_ else None
     if False in states:
         return False
-    return True if states and not both else None
+    return True if states and not all_ else None
 
 
-def _of_line(place: str, line: str, python: str, cuda: Version) -> Iterator[Setting]:
+def _of_line(place: str, line: str, cuda: Version) -> Iterator[Setting]:
     if _FLAGS.search(line):
         return  # flags for every call of nvcc: see recipes.py
-    for found in _TORCH.finditer(line):
-        value = found["value"].strip("\"'")
-        if value:
-            yield _torch_list(Setting(place, found["name"], value), value)
-    for found in _CMAKE.finditer(line):
-        value = (found["given"] or found["value"] or "").strip().strip("\"'")
-        if value and not value.startswith(("PROPERTY", "GREATER", "LESS", "MATCHES", "STREQUAL", "}", "AND", "OR")):
-            yield _cmake_list(Setting(place, ("+" if found["append"] else "") + found["name"], value), value, cuda)
+    for found in _LIST.finditer(line):
+        value = re.split(r"\bCACHE\b|\bPARENT_SCOPE\b", found["given"] or found["words"] or "")[0].strip().strip("\"'")
+        if value == "OFF" or (value and not re.match(r"[A-Z]{2,}|[}&|]", value)):
+            yield _of_list(Setting(place, found["name"], value), cuda)
     for found in _GENCODE.finditer(line):
-        yield from _gencode(place, found["arch"], found["code"], python)
+        yield _gencode(place, found["arch"], found["code"])
     for found in _CLANG.finditer(line):
         yield Setting(place, "-gencode", found[1], (Arch.parse(found[1]),))
     for found in _ARCH.finditer(line):
-        yield from _arch(place, found["arch"], cuda)
+        value = found["arch"]
+        target = re.fullmatch(r"(sm|compute)_(\d{2,3}[af]?)", value)
+        if value in ("native", "all", "all-major"):
+            yield _of_list(Setting(place, "-arch", value), cuda)
+        elif target:
+            arch = Arch.parse(target[2])
+            # nvcc 13.0 adds PTX of the plain target to -arch=sm_121a too, and has ptxas check it.
+            code, ptx = ((arch,), (arch.gpu,)) if target[1] == "sm" else ((), (arch,))
+            yield Setting(place, "-arch", value, code, ptx)
+        elif re.search(r"[${(]", value):
+            yield Setting(place, "-arch", value, unknown=value)
 
 
-def _torch_list(setting: Setting, value: str) -> Setting:
+def _of_list(setting: Setting, cuda: Version | None) -> Setting:
+    """Return the setting with the targets of its value, a list as PyTorch or CMake write it."""
+    of_pytorch = setting.name.endswith(("_LIST", "-list"))
     code: list[Arch] = []
     ptx: list[Arch] = []
-    unknown = ""
-    for part in elements(value):
-        try:
-            arch = Arch.parse(part.removesuffix(PTX))
-        except ValueError:
-            unknown = unknown or part
-            continue
-        code.append(arch)
-        ptx += [arch] if part.endswith(PTX) else []
-    return replace(setting, code=tuple(code), ptx=tuple(ptx), unknown=unknown)
-
-
-def _cmake_list(setting: Setting, value: str, cuda: Version) -> Setting:
-    code: list[Arch] = []
-    ptx: list[Arch] = []
-    unknown, native = "", False
-    words = [word.strip("\"'") for word in re.split(r"[;,\s]+", value)]
-    for part in filter(None, words):
-        found = re.fullmatch(r"(\d{2,3}[af]?)(-real|-virtual)?", part)
-        if part in ("CACHE", "STRING", "PARENT_SCOPE", "FORCE"):
-            break
-        if part in ("native", "all", "all-major", "OFF"):
+    unknown, native = "" if elements(setting.value) else setting.value, False
+    for part in elements(re.sub(r"[\"']", "", setting.value)):
+        if cuda and part in ("native", "all", "all-major", "OFF"):
             native = native or part == "native"
             every = [gpu for gpu in known_gpus() if has(cuda, gpu)]
             code += [gpu for gpu in every if part == "all" or (part == "all-major" and not gpu.minor)]
-        elif found:
-            arch = Arch.parse(found[1])
-            code += [arch] if found[2] != "-virtual" else []
-            ptx += [arch] if found[2] != "-real" else []
-        else:
+            continue
+        suffix = next((end for end in (PTX, "-real", "-virtual") if part.endswith(end)), "")
+        try:
+            arch = Arch.parse(part.removesuffix(suffix))
+        except ValueError:
             unknown = unknown or part
+            continue
+        code += [arch] if suffix != "-virtual" else []
+        ptx += [arch] if suffix in (PTX, "-virtual") or not (suffix or of_pytorch) else []
     return replace(setting, code=tuple(code), ptx=tuple(ptx), unknown=unknown, native=native)
 
 
-def _gencode(place: str, arch: str, code: str, python: str) -> Iterator[Setting]:
-    value = f"arch=compute_{arch},code={code}"
-    if (hole := re.search(r"\{(\w+)[^}]*\}", arch)) and (values := _values_of(hole[1], python)):
-        for one in values:
-            text = re.sub(r"\{\w+[^}]*\}", one.replace(".", ""), code)
-            yield from _gencode(place, one.replace(".", ""), text, "")
-        return
+def _gencode(place: str, arch: str, code: str) -> Setting:
     made: list[Arch] = []
     texts: list[Arch] = []
     unknown = ""
     for part in re.split(r"[,\s]+", code.strip("[]")):
-        target = re.fullmatch(r"(sm|compute|lto)_(\d{2,3}[af]?)", part.strip("\"'"))
-        if target is None:
-            unknown = part
-        elif target[1] != "lto":
+        target = re.fullmatch(r"[\"']?(sm|compute)_(\d{2,3}[af]?)[\"')]*", part)
+        if target:
             (made if target[1] == "sm" else texts).append(Arch.parse(target[2]))
-    yield Setting(place, "-gencode", value, tuple(made), tuple(texts), unknown)
-
-
-def _values_of(name: str, python: str) -> list[str]:
-    """Return the values of a loop's variable where the loop is over a list of texts that the file has."""
-    looped = re.search(rf"\bfor\s+{name}\s+in\s+(\[[^\]]*\]|\([^)]*\)|\w+)", python)
-    text = looped[1] if looped else ""
-    if text.isidentifier():
-        assigned = re.search(rf"^\s*{text}\s*(?::[^=]+)?=\s*(\[[^\]]*\]|\([^)]*\))", python, re.MULTILINE)
-        text = assigned[1] if assigned else ""
-    try:
-        values = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return []
-    return [str(value) for value in values] if isinstance(values, list | tuple) else []
-
-
-def _arch(place: str, value: str, cuda: Version) -> Iterator[Setting]:
-    found = re.fullmatch(r"(sm|compute)_(\d{2,3}[af]?)", value)
-    if value in ("native", "all", "all-major"):
-        yield replace(_cmake_list(Setting(place, "-arch", value), value, cuda), name="-arch")
-    elif found:
-        arch = Arch.parse(found[2])
-        # nvcc 13.0 adds PTX of the plain target to -arch=sm_121a too, and has ptxas check it.
-        code, ptx = ((arch,), (arch.gpu,)) if found[1] == "sm" else ((), (arch,))
-        yield Setting(place, "-arch", value, code, ptx)
-    elif re.search(r"[${(]", value):
-        yield Setting(place, "-arch", value, unknown=value)
+        else:
+            unknown = part
+    return Setting(place, "-gencode", f"arch=compute_{arch},code={code}", tuple(made), tuple(texts), unknown)
 
 
 def _joined(one: Setting, other: Setting) -> Setting:
@@ -556,4 +466,5 @@ def _joined(one: Setting, other: Setting) -> Setting:
         ptx=tuple(dict.fromkeys((*one.ptx, *other.ptx))),
         unknown=one.unknown or other.unknown,
         native=one.native or other.native,
+        conditional=(*one.conditional, *other.conditional),
     )

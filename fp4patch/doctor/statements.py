@@ -266,8 +266,8 @@ class Preprocessor:
                 branch = open_[-1]
                 self._close(branch, begin, depth)
                 state, why = (True, "") if name == "else" else self._condition(name.removeprefix("el"), rest)
-                branch.live = _but(state, branch.taken)
-                branch.taken = _or(branch.taken, state)
+                branch.live = unless(state, branch.taken)
+                branch.taken = either(branch.taken, state)
                 branch.begin, branch.why = end, branch.why or why
             elif name == "endif" and open_:
                 self._close(open_.pop(), begin, depth)
@@ -369,11 +369,13 @@ def _all(states: Iterator[bool | None]) -> bool | None:
     return False if False in every else None if None in every else True
 
 
-def _or(one: bool | None, other: bool | None) -> bool | None:
+def either(one: bool | None, other: bool | None) -> bool | None:
+    """Return whether one of two holds; None: not known."""
     return True if one or other else None if one is None or other is None else False
 
 
-def _but(state: bool | None, taken: bool | None) -> bool | None:
+def unless(state: bool | None, taken: bool | None) -> bool | None:
+    """Return whether a branch is taken whose condition is ``state``, after branches of which one was ``taken``."""
     return False if taken or state is False else None if taken is None or state is None else True
 
 

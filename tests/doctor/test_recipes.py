@@ -32,17 +32,15 @@ KEEPS = [
 
 
 @pytest.mark.parametrize("line", REMOVES)
-def test_names_the_line_that_removes(line: str, tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile.gb10").write_text(f"FROM base\n{line}\nRUN make\n")
-    read, (finding,) = recipes.examine(tmp_path)
-    assert (read, finding.level, finding.subject) == (1, Level.YELLOW, "Dockerfile.gb10:2")
+def test_names_the_line_that_removes(line: str) -> None:
+    (finding,) = recipes.removals({"Dockerfile.gb10": f"FROM base\n{line}\nRUN make\n"})
+    assert (finding.level, finding.subject) == (Level.YELLOW, "Dockerfile.gb10:2")
     assert finding.remedy
 
 
 @pytest.mark.parametrize("line", KEEPS)
-def test_leaves_alone_what_keeps_or_adds(line: str, tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text(f"FROM base\n{line}\n")
-    assert recipes.examine(tmp_path) == (1, ())
+def test_leaves_alone_what_keeps_or_adds(line: str) -> None:
+    assert recipes.removals({"Dockerfile": f"FROM base\n{line}\n"}) == []
 
 
 def test_a_patch_file_is_named_and_its_inverse_is_not(
@@ -55,9 +53,7 @@ def test_a_patch_file_is_named_and_its_inverse_is_not(
     for name, one, other in (("removes", before, after), ("restores", after, before)):
         diff = subprocess.run(["diff", "-u", str(one), str(other)], capture_output=True, text=True, check=False)
         (tmp_path / f"{name}.patch").write_text(diff.stdout)
-    read, findings = recipes.examine(tmp_path)
-    assert read == 2
-    assert findings
+    findings = recipes.removals({file.name: file.read_text() for file in tmp_path.glob("*.patch")})
     assert {finding.subject.partition(":")[0] for finding in findings} == {"removes.patch"}
 
 
