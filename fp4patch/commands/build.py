@@ -1,6 +1,5 @@
 """The command ``build``: the patched vLLM as an image."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -11,18 +10,7 @@ from fp4patch.console import emit, show
 from fp4patch.images.image import Built, DryRun, Stage
 
 
-class _Build(click.Command):
-    """The command ``build``, whose errors explain where an option of buildx goes."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            message = f"{error.format_message()} Options of `docker buildx build` follow after `--`."
-            raise click.UsageError(message, ctx) from None
-
-
-@click.command(cls=_Build, epilog="Example: fp4patch build --arch 12.1a -- --tag vllm:fp4")
+@click.command(epilog="Example: fp4patch build --arch 12.1a -- --tag vllm:fp4")
 @variant_option(required=False)
 @WITH
 @click.option(
@@ -84,12 +72,7 @@ def build(
         planned = run.dry_run(request, context)
         emit(planned) if as_json else click.echo(_script(planned), nl=False)
         return
-    built = run.build(
-        request,
-        context,
-        progress="auto" if sys.stderr.isatty() else "plain",
-        on_note=lambda note: click.echo(f"note: {note}", err=True),
-    )
+    built = run.build(request, context)
     emit(built) if as_json else show(_built(built))
 
 

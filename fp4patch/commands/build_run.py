@@ -1,6 +1,7 @@
 """``fp4patch build``: the whole patched vLLM as an image that carries its proof, by the engine that is there."""
 
 import json
+import logging
 import os
 import platform
 import re
@@ -8,8 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,18 +79,16 @@ def plan(
 
 def _torch(pins: Pins, vllm: Source, named: str | None) -> TorchPin:
     """Return the pinned PyTorch; for another vLLM the one that the user names, or that a local tree requires."""
-    folder = Path(vllm.folder) if vllm.folder else None
-    wanted = named or (_torch_of(folder) if folder else "")
     if vllm.version == pins.trees[PRODUCT] and not named:
         return pins.torch
+    wanted = named or (_torch_of(Path(vllm.folder)) if vllm.folder else "")
     if not wanted:
         raise UsageError(
             f"another vLLM than the pinned {pins.trees[PRODUCT]} may need another PyTorch than {pins.torch.version}",
             help="name it: -- --build-arg TORCH_VERSION=V; its requirements state it",
         )
-    return (
-        pins.torch if wanted in (pins.torch.version, pins.torch.version.partition("+")[0]) else TorchPin(version=wanted)
-    )
+    same = wanted in (pins.torch.version, pins.torch.version.partition("+")[0])
+    return pins.torch if same else TorchPin(version=wanted)
 
 
 def _torch_of(tree: Path) -> str:
@@ -103,10 +101,9 @@ def dry_run(request: BuildRequest, folder: Path | None) -> DryRun:
     """Return the command and the context's files. Only a context that was named is written."""
     files = context.files(request, _machines(request, None))
     if folder:
-        _claim(folder)
-        context.write(folder, files)
+        _write(folder, files)
     place = folder or Path("fp4patch-context")
-    words = command.compose(request, place, _labels(request), progress="auto")
+    words = command.compose(request, place, _labels(request))
     return DryRun(
         command=tuple(words),
         shell=command.shell(words),
@@ -117,11 +114,10 @@ def dry_run(request: BuildRequest, folder: Path | None) -> DryRun:
     )
 
 
-def build(request: BuildRequest, folder: Path | None, *, progress: str, on_note: Callable[[str], None]) -> Built:
+def build(request: BuildRequest, folder: Path | None) -> Built:
     """Build it. ImageError if the engine cannot, or did not: then with the status of buildx.
 
-    ``progress`` is buildx's word: ``auto`` on a terminal, else ``plain``. An interrupt stops the engine's build and
-    leaves no context behind.
+    An interrupt stops the engine's build and leaves no context behind.
     """
     begun = time.monotonic()
     builder = engine.look(request.buildx.builder, needs_engine=not (request.output or request.buildx.push))
@@ -129,14 +125,15 @@ def build(request: BuildRequest, folder: Path | None, *, progress: str, on_note:
         raise ImageError("this engine cannot build it", problems=problems)
     notes = (*request.archs.notes, *engine.notes(builder, request))
     for note in notes:
-        on_note(note)
+        logging.getLogger(__name__).warning("note: %s", note)
     labels = _labels(request)
     own = builder.platforms[0] if builder.platforms else None
-    with _folder(folder) as place, tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
-        context.write(place, context.files(request, _machines(request, own)))
+    with tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
+        place = folder or Path(work) / "context"
+        _write(place, context.files(request, _machines(request, own)))
         metadata, iid = Path(work) / "metadata.json", Path(work) / "iid"
         of_image = None if request.output else iid
-        words = command.compose(request, place, labels, progress=progress, metadata=metadata, iid=of_image)
+        words = command.compose(request, place, labels, metadata=metadata, iid=of_image)
         _run(words, request.target)
         stated = json.loads(metadata.read_text(encoding="utf-8")) if metadata.is_file() else {}
         return Built(
@@ -162,9 +159,9 @@ def _labels(request: BuildRequest) -> dict[str, str]:
 
 def _machines(request: BuildRequest, own: str | None) -> tuple[str, ...]:
     """Return ``x86_64``, ``aarch64``: what the image's wheels must be for. ``own``: the engine's platform."""
-    named = [text.split("/")[1] for text in (*request.buildx.platforms, *([own] if own else [])) if "/" in text]
-    machines = named[: len(request.buildx.platforms) or 1]
-    return tuple(MACHINES.get(name, name) for name in machines) or (platform.machine(),)
+    platforms = request.buildx.platforms or ([own] if own else [])
+    named = [MACHINES.get(name, name) for _, name, *_ in (text.split("/") for text in platforms if "/" in text)]
+    return tuple(named) or (platform.machine(),)
 
 
 def _run(words: Sequence[str], stage: Stage) -> None:
@@ -174,11 +171,7 @@ def _run(words: Sequence[str], stage: Stage) -> None:
         status = process.wait()
     except BaseException:
         process.send_signal(signal.SIGINT)  # buildx then cancels the build in the engine
-        try:
-            process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.wait()
         raise
     if status:
         failure = ImageError(
@@ -189,21 +182,9 @@ def _run(words: Sequence[str], stage: Stage) -> None:
         raise failure
 
 
-@contextmanager
-def _folder(named: Path | None) -> Iterator[Path]:
-    """The context's directory: the one that was named, which stays, or one that goes."""
-    if named is not None:
-        _claim(named)
-        yield named
-        return
-    with tempfile.TemporaryDirectory(prefix="fp4patch-context-") as name:
-        yield Path(name)
-
-
-def _claim(folder: Path) -> None:
-    """Make the directory, or take over one that held a context before; UsageError if it holds something else."""
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the build context; UsageError if the directory has something in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()) and not (folder / "pins.json").is_file():
-        raise UsageError(f"{folder} is not empty, and no build context of ours", help="name another with --context")
-    for stale in folder.glob("fp4patch-*.whl"):
-        stale.unlink()
+    if any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty", help="name another directory with --context")
+    context.write(folder, files)

@@ -50,7 +50,6 @@ def compose(
     context: Path | str,
     labels: Mapping[str, str],
     *,
-    progress: str,
     metadata: Path | None = None,
     iid: Path | None = None,
 ) -> list[str]:
@@ -66,7 +65,6 @@ def compose(
     command += request.buildx.words
     command += ["--metadata-file", str(metadata)] if metadata else []
     command += ["--iidfile", str(iid)] if iid else []
-    command += ["--progress", progress]
     if request.output:
         command += ["--output", f"type=local,dest={request.output}"]
     elif not request.buildx.push:

@@ -8,7 +8,6 @@ import hashlib
 import importlib.metadata
 import io
 import json
-import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,7 +50,6 @@ def files(request: BuildRequest, machines: Sequence[str]) -> dict[str, bytes]:
 def write(folder: Path, content: Mapping[str, bytes]) -> None:
     """Write the files into an existing directory; raise ImageError if it cannot be written."""
     try:
-        shutil.rmtree(folder / WITH, ignore_errors=True)  # of an earlier context
         for name, data in content.items():
             (folder / name).parent.mkdir(exist_ok=True, parents=True)
             (folder / name).write_bytes(data)

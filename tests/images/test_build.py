@@ -292,7 +292,6 @@ def test_no_engine_is_one_sentence_with_a_remedy(
         (["--variant", "nope", "--arch", "12.1a"], "there is no variant 'nope'"),
         (["--variant", "next3", "--arch", "12.1a", "--", "--push"], "--push needs a name"),
         (["--arch", "12.1a", "--output", "x", "--", "--push"], "--output writes files"),
-        (["--arch", "12.1a", "--push"], "Options of `docker buildx build` follow after `--`"),
         (
             ["--arch", "12.1a", "--", "--target", "x"],
             "--target, --output, --iidfile, --metadata-file of docker buildx itself",
@@ -374,7 +373,7 @@ def test_arguments_of_the_dockerfile_that_are_given_are_in_the_pins_and_the_labe
     words = [word for text in given for word in ("--build-arg", text)]
     command = ["build", "--arch", "12.1a", "--target", "part", "--dry-run", "--json"]
     said = Said(capfd, *command, "--context", tmp_path / "context", "--", *words).document
-    assert said["command"][-12:-4] == words
+    assert said["command"][-10:-2] == words
     assert "org.opencontainers.image.base.name=mirror/run" in said["command"]
     pins = json.loads((tmp_path / "context" / "pins.json").read_text())
     assert (pins["base"], pins["runtime"], pins["torch"]) == (

@@ -34,7 +34,7 @@ REQUEST = BuildRequest(
 
 def composed(request: BuildRequest = REQUEST, *words: str, **labels: str) -> list[str]:
     given = replace(request, buildx=command.buildx_options(words, request.output))
-    return command.compose(given, "ctx", labels, progress="plain", metadata=Path("m"), iid=Path("i"))
+    return command.compose(given, "ctx", labels, metadata=Path("m"), iid=Path("i"))
 
 
 def options(words: list[str], name: str) -> list[str]:
