@@ -9,11 +9,8 @@ from fp4patch.console import write
 
 
 @click.command(epilog="Example: fp4patch explore -o explorer.html")
-@click.option(
-    "--output", "-o", type=FILE, help="Write the page to this file. Default: explorer.html in the cache directory."
-)
-@click.option("--no-open", is_flag=True, help="Write the page without opening it in a browser.")
-def explore(output: Path | None, no_open: bool) -> None:
+@click.option("--output", "-o", type=FILE, help="Write the page to this file, without opening it in a browser.")
+def explore(output: Path | None) -> None:
     """Open a page with the answers of doctor for every release.
 
     They are for each CUDA release, arch list and GPU, before and after the recommended variants.
@@ -29,5 +26,5 @@ def explore(output: Path | None, no_open: bool) -> None:
     file = output or cache_dir() / "explorer.html"
     write(file, page(), advice="name a file that can be written: fp4patch explore -o FILE")
     click.echo(str(file))
-    if not no_open and not webbrowser.open(file.absolute().as_uri()):
+    if not output and not webbrowser.open(file.absolute().as_uri()):
         click.echo("there is no browser here: copy the file to a machine that has one, and open it there", err=True)

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,7 +20,7 @@ from fp4patch.console import emit, printable, progress_bar, show, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.results import Drift, NothingToDo, Problem, State
+from fp4patch.core.results import Drift, NothingToDo, State
 from fp4patch.core.wording import counted
 from fp4patch.edits import Diff
 from fp4patch.edits.diff import FileDiff, FileSection, decoded, sections
@@ -43,7 +42,7 @@ retire = "when upstream has the change"
 
 [[edits]]
 op = "diff"
-file = {file}
+file = "pr.diff"
 sha256 = "{sha256}"
 """
 
@@ -56,8 +55,6 @@ class NewPatch(Report):
     """Id of the patch."""
     directory: Path
     link: str
-    sha256: str
-    """SHA-256 of the diff in the directory."""
     applies: str
     """Releases that it applies to, as a version specifier."""
     releases: dict[str, State]
@@ -112,13 +109,11 @@ def make(
         raise UsageError("which address is the diff from?", help="name it with --link, for example a pull request")
     pull = _PULL.fullmatch(urlsplit(address).path)
     name = f"pr-{pull[1]}" if pull else re.sub(r"[^\w.-]+", "-", diff.stem, flags=re.ASCII)
-    outcomes = dict(_tried(target, edits, releases, on_progress))
-    states = {version: _state(found) for version, found in outcomes.items()}
+    states = dict(_tried(target, edits, releases, on_progress))
     if State.PRISTINE not in states.values():
+        found = ", ".join(f"{version} {state}" for version, state in states.items())
         raise Refused(
-            f"{diff} applies to none of {counted(len(states), 'release')}: {_ranges(states)}",
-            problems=list(_problems(outcomes)),
-            help="--release names others",
+            f"{diff} applies to none of {counted(len(states), 'release')}: {found}", help="--release names others"
         )
     folder = parent / name
     if folder.exists():
@@ -129,17 +124,13 @@ def make(
         "title": printable(subject[1]) if subject else address,
         "link": address,
         "applies": _specifier(states),
-        "file": "pr.diff",
     }
-    toml = _TOML.format(
-        name=name,
-        sha256=digest,
-        **{key: json.dumps(value, ensure_ascii=False) for key, value in texts.items()},
-    )
+    quoted = {key: json.dumps(value, ensure_ascii=False) for key, value in texts.items()}
+    toml = _TOML.format(name=name, sha256=digest, **quoted)
     write(folder / "patch.toml", toml, advice="work in a directory that you may write")
     write(folder / "pr.diff", content, advice="work in a directory that you may write")
     patch = outside.read(folder, [target.name])
-    return NewPatch(patch.id, folder, address, digest, patch.applies, states, left_out)
+    return NewPatch(patch.id, folder, address, patch.applies, states, left_out)
 
 
 def _is_left_out(part: FileSection) -> bool:
@@ -150,8 +141,8 @@ def _is_left_out(part: FileSection) -> bool:
 
 def _tried(
     target: Target, edits: Sequence[FileDiff], releases: Sequence[str], on_progress: OnProgress
-) -> Iterator[tuple[str, dict[str, Drift | State]]]:
-    """Yield each release, with what the changes of each file come to."""
+) -> Iterator[tuple[str, State]]:
+    """Yield each release with the state of the whole diff: it is drifted, too, where a part of it is upstreamed."""
     names = [release.removeprefix("v") for release in releases]
     archives = [archive for archive in target.pinned if archive.version in names or not (names or not cached(archive))]
     if missing := sorted(set(names) - {archive.version for archive in archives}):
@@ -165,29 +156,17 @@ def _tried(
     for number, archive in enumerate(archives):
         on_progress(Step(number, len(archives), f"{target.name} {archive.version}"))
         texts = read_files(download(archive, lambda _: None), archive.subtree, {edit.path for edit in edits})
-        yield archive.version, {edit.path: _outcome(edit, texts.get(edit.path)) for edit in edits}
+        states = {_state(edit, texts.get(edit.path)) for edit in edits}
+        yield archive.version, states.pop() if len(states) == 1 else State.DRIFTED
 
 
-def _outcome(edit: FileDiff, content: bytes | None) -> Drift | State:
+def _state(edit: FileDiff, content: bytes | None) -> State:
     if content is None:
-        return Drift("a file to change", "none")
+        return State.DRIFTED
     outcome = edit.rewrite(content.decode("utf-8", "surrogateescape"), lambda _: "")
     if isinstance(outcome, Drift):
-        return outcome
+        return State.DRIFTED
     return State.UPSTREAMED if isinstance(outcome, NothingToDo) else State.PRISTINE
-
-
-def _state(outcomes: dict[str, Drift | State]) -> State:
-    """Return the state of the whole diff: it is drifted, too, where a part of it is upstreamed."""
-    states = {State.DRIFTED if isinstance(outcome, Drift) else outcome for outcome in outcomes.values()}
-    return states.pop() if len(states) == 1 else State.DRIFTED
-
-
-def _problems(tried: dict[str, dict[str, Drift | State]]) -> Iterator[Problem]:
-    """Yield what does not fit the newest release."""
-    for path, outcome in tried[list(tried)[-1]].items():
-        if isinstance(outcome, Drift):
-            yield Problem(outcome.expected, outcome.found, outcome.help, "", path, outcome.line, outcome.nearest)
 
 
 def _specifier(states: dict[str, State]) -> str:
@@ -198,21 +177,9 @@ def _specifier(states: dict[str, State]) -> str:
     return ",".join([f">={first}", f"<={last}", *(f"!={version}" for version in between if version not in applying)])
 
 
-def _ranges(states: dict[str, State]) -> str:
-    """Return the releases by state: ``it applies to 0.28.0 to 0.29.0; upstreamed in 0.30.0``."""
-    words = {State.PRISTINE: "it applies to", State.UPSTREAMED: "upstreamed in", State.DRIFTED: "it does not fit"}
-    parts = []
-    for state, group in groupby(states, states.__getitem__):
-        first, *others = group
-        parts.append(f"{words[state]} {first}" + (f" to {others[-1]}" if others else ""))
-    return "; ".join(parts)
-
-
 def _text(made: NewPatch) -> Text:
-    lines = [
-        f"{made.directory}: {made.patch}, tried on {counted(len(made.releases), 'release')}: {_ranges(made.releases)}"
-    ]
-    lines += [f"  from {made.link}"]
+    tried = counted(len(made.releases), "release")
+    lines = [f"{made.directory}: {made.patch}, tried on {tried}: it applies to {made.applies}", f"  from {made.link}"]
     lines += [f"  left out, since it is not built: {', '.join(made.left_out)}"] * bool(made.left_out)
     lines += [f"  `fp4patch apply --with {made.directory} --variant VARIANT TREE` applies it"]
     return Text("\n".join(map(printable, lines)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from functools import reduce
 from importlib import import_module
 from operator import or_
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from fp4patch.core.document import Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -108,11 +111,9 @@ def schema_option(*results: str) -> Callable[[Command], Command]:
 
     def show_schema(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
         if wanted:
-            from fp4patch.commands.json_schema import json_schema  # noqa: PLC0415 - pydantic takes a while to load
-
             named = [name.split(":") for name in results]
             kinds = [getattr(import_module(module), kind) for module, kind in named]
-            schema = json_schema(context.command.name or "", reduce(or_, kinds))
+            schema = json_schema(reduce(or_, kinds)) | {"title": f"fp4patch {context.command.name}"}
             click.echo(json.dumps(schema, indent=2, ensure_ascii=False))
             context.exit()
 
@@ -124,3 +125,19 @@ def schema_option(*results: str) -> Callable[[Command], Command]:
         callback=show_schema,
         help="Print the JSON schema of that document, and do nothing else.",
     )
+
+
+def json_schema(result: Any) -> dict[str, Any]:
+    """Return the schema of the document of a result's class, or of a union; the meanings are the docstrings."""
+    from unittest.mock import patch  # noqa: PLC0415 - it takes a while to load
+
+    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415 - the same
+
+    from fp4patch.core.table import Manifest  # noqa: PLC0415 - the same
+
+    config = ConfigDict(extra="forbid", use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
+    with ExitStack() as configured:  # only here, since it takes long; pydantic asks the classes, which inherit it
+        for base in (Document, Manifest):
+            configured.enter_context(patch.object(base, "__pydantic_config__", config, create=True))
+        made = TypeAdapter[Any](result).json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made

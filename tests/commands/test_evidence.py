@@ -20,7 +20,7 @@ from few_probes import few_probes
 from fp4patch import cli
 from fp4patch.commands.evidence import gpu_file, run
 from fp4patch.commands.evidence.forms import Form, digests
-from fp4patch.commands.json_schema import json_schema
+from fp4patch.commands.options import json_schema
 
 Run = Callable[..., Said]
 PROBES = {"encode-half-x8": "cutlass", "encode-bfloat16": "cutlass", "construct-half-x8": "cutlass"}
@@ -83,7 +83,7 @@ def test_the_documents_fit_their_schemas(kit: Path, tmp_path: Path, fp4patch: Ru
     checked = tmp_path / "checked.json"
     checked.write_text(fp4patch("evidence", "--check", tmp_path / "result.json", "--json").out)
     for kind, written in ((run.Evidence, kit.parent / "evidence.json"), (gpu_file.Checked, checked)):
-        jsonschema.validate(json.loads(written.read_text()), json_schema("evidence", kind))
+        jsonschema.validate(json.loads(written.read_text()), json_schema(kind))
 
 
 def test_the_source_builds_with_a_c_compiler_alone(kit: Path) -> None:

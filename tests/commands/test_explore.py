@@ -55,7 +55,7 @@ def answer(record: Any, release: str, state: str, asked: Asked) -> Any:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    assert cli.run(["explore", "--no-open", "--output", str(written)]) == 0
+    assert cli.run(["explore", "--output", str(written)]) == 0
     return written
 
 
@@ -285,7 +285,7 @@ def test_without_the_record_the_error_names_the_file(tmp_path: Path, monkeypatch
         (tmp_path / name).symlink_to(load().root / name)
     (tmp_path / "records").mkdir()
     monkeypatch.setenv("FP4PATCH_DATA", str(tmp_path))
-    assert cli.run(["explore", "--no-open", "--output", str(tmp_path / "page.html")]) == 1
+    assert cli.run(["explore", "--output", str(tmp_path / "page.html")]) == 1
     assert not (tmp_path / "page.html").exists()
 
 
@@ -293,7 +293,8 @@ def test_without_the_record_the_error_names_the_file(tmp_path: Path, monkeypatch
 def test_a_browser_opens_the_page_and_where_there_is_none_one_line_says_so(
     there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written = tmp_path / "page.html"
+    monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path))
+    written = tmp_path / "explorer.html"
     opened: list[str] = []
 
     def browser_opens(address: str) -> bool:
@@ -302,7 +303,7 @@ def test_a_browser_opens_the_page_and_where_there_is_none_one_line_says_so(
 
     monkeypatch.setattr("webbrowser.open", browser_opens)
     monkeypatch.setattr("fp4patch.commands.explore_page.page", lambda: "the page")
-    assert cli.run(["explore", "--output", str(written)]) == 0
+    assert cli.run(["explore"]) == 0
     assert (opened, written.read_text()) == ([written.as_uri()], "the page")
     told = capsys.readouterr()
     assert told.out == f"{written}\n"
