@@ -348,7 +348,7 @@ def failures(tree: Path, options: VerifyRequest) -> Iterator[str]:
     """Yield the reasons why the variant does not verify on the tree. The tree is pristine before and after."""
     try:
         applied = apply([tree], options.variant)
-        for problem in applied.problems:
+        for problem in (problem for part in applied.trees for problem in part.problems):
             place = f"{problem.file}:{problem.line}" if problem.line else problem.file
             yield f"{problem.patch} is refused: {place}: expected {problem.expected}, found {problem.found}"
         if applied.refused:

@@ -17,7 +17,7 @@ from fp4patch.core.results import State
 from fp4patch.core.wording import counted, joined
 from fp4patch.tree import apply as trees_
 from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult
-from fp4patch.tree.result import Remainder
+from fp4patch.tree.receipt import Remainder
 
 
 @click.command(epilog="Example: fp4patch apply --variant native vllm")
@@ -45,7 +45,7 @@ def apply(
     """
     try:
         write = not (dry_run or check)
-        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=outside)
+        applied = trees_.apply(trees, variant, write=write, diff=diff, version=target_version, outside=outside)
     except NoVariantError as error:
         applied = _without_variant(trees, error)
     report(applied, diff=diff, as_json=as_json)
@@ -71,10 +71,10 @@ def _without_variant(trees: tuple[Path, ...], error: NoVariantError) -> Applied:
 
 def report(applied: Applied, *, diff: bool, as_json: bool) -> None:
     """Print a result, and exit if it is a refusal."""
-    emit(applied.with_diffs() if diff else applied) if as_json else show(text(applied, diff=diff))
-    if applied.problems and not as_json:
-        show(refusal(applied), err=True)
+    emit(applied) if as_json else show(text(applied, diff=diff))
     if applied.refused:
+        if not as_json:
+            show(refusal(applied), err=True)
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
@@ -92,7 +92,7 @@ def text(applied: Applied, *, diff: bool) -> RenderableType:
         if restored and tree.state is ApplyState.APPLIED:
             lines.append(_line("  ", "pristine bytes again:"))
         lines += [_line("    ", path) for path in restored]
-        lines += [Verbatim(file.unified()) for file in changed if diff]
+        lines += [Verbatim(file.diff) for file in changed]
         if changed or (diff and not applied.refused):
             lines += _left(tree, each=diff)
         lines += [_line("  note: ", note) for note in tree.notes]

@@ -12,19 +12,19 @@ from fp4patch.commands.options import TREES, json_option
 from fp4patch.console import STATES, Hanging, emit, folded, printable, show, table, whole
 from fp4patch.core.wording import joined
 from fp4patch.tree import status as trees_
-from fp4patch.tree.status import TreeStatus
+from fp4patch.tree.status import StatusReport, TreeStatus
 
 
 @click.command(epilog="Example: fp4patch status vllm")
 @TREES
-@json_option("fp4patch.tree.status:OneTree", "fp4patch.tree.status:SeveralTrees")
+@json_option("fp4patch.tree.status:StatusReport")
 def status(trees: tuple[Path, ...], as_json: bool) -> None:
     """Report the state of each file and patch of a TREE.
 
     The states are pristine, applied, outdated, upstreamed, not-needed, reversed, drifted and foreign.
     """
     states = trees_.status(trees)
-    emit(trees_.document(states)) if as_json else show(text(states))
+    emit(StatusReport(states)) if as_json else show(text(states))
 
 
 def text(trees: Sequence[TreeStatus]) -> RenderableType:

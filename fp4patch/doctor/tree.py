@@ -32,7 +32,7 @@ from fp4patch.doctor.surveyed import HASH, content, surveyed
 from fp4patch.tree.files import sha256
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import reading
-from fp4patch.tree.result import PatchStatus
+from fp4patch.tree.receipt import PatchStatus
 from fp4patch.tree.status import TreeStatus, each_patch
 
 _LARGEST = 1 << 18

@@ -6,8 +6,6 @@ variant is another fold, and reverting is the empty one.
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from fp4patch import __version__
-from fp4patch.catalog.identify import Identified, claimed_version, contained, identify_all, is_at
+from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.outside import read as read_outside
@@ -25,17 +23,14 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
 from fp4patch.core.results import Problem, Rewritten, State
-from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import sha256
-from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches
+from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches, without_receipt
 from fp4patch.tree.installed import bypasses
-from fp4patch.tree.locked import LockedTree, LockedTrees, locked
-from fp4patch.tree.lost_receipt import without_receipt
-from fp4patch.tree.receipt import KeptDiff, Receipt
-from fp4patch.tree.result import PatchStatus, Remainder
+from fp4patch.tree.locked import LockedTree, locked
+from fp4patch.tree.receipt import KeptDiff, PatchStatus, Receipt, Remainder
 from fp4patch.tree.status import is_as_recorded, patch_states, release_notes
 from fp4patch.tree.unified_diff import unified
-from fp4patch.tree.write import Staged, stage
+from fp4patch.tree.write import FileResult, Staged, stage
 from fp4patch.tree.write import write as write_all
 
 
@@ -55,43 +50,6 @@ class ApplyState(StrEnum):
     UNCHANGED = "unchanged"
     REVERTED = "reverted"
     REFUSED = "refused"
-
-
-@dataclass(frozen=True)
-class FileResult(Document):
-    """One file of a tree."""
-
-    path: str
-    """Path relative to the tree."""
-    state: State
-    """State at the end of the command, or of a real run."""
-    patches: tuple[str, ...]
-    """Patches with their versions: ``cutlass/e2m1-guard 1``."""
-    before: bytes = field(metadata=HIDDEN)
-    after: bytes = field(metadata=HIDDEN)
-    diff: str = ""
-    """With ``--diff``: a unified diff, as ``git apply`` accepts it."""
-
-    @property
-    def changed(self) -> bool:
-        """True if the file's bytes change."""
-        return self.before != self.after
-
-    @property
-    @shown()
-    def before_sha256(self) -> str:
-        """Hash of the bytes before; equal to that after if the file does not change."""
-        return hashlib.sha256(self.before).hexdigest()
-
-    @property
-    @shown()
-    def after_sha256(self) -> str:
-        """Hash of the bytes after."""
-        return hashlib.sha256(self.after).hexdigest()
-
-    def unified(self) -> str:
-        """Return the changes as a unified diff."""
-        return unified(self.path, self.before, self.after)
 
 
 @dataclass(frozen=True)
@@ -135,33 +93,11 @@ class Applied(Report):
 
     @property
     @shown()
-    def target(self) -> str | None:
-        """Target of the tree; null if there are several trees."""
-        return self.trees[0].target if len(self.trees) == 1 else None
-
-    @property
-    @shown()
-    def version(self) -> str | None:
-        """Version of the tree; null if there are several trees."""
-        return self.trees[0].version if len(self.trees) == 1 else None
-
-    @property
-    @shown()
-    def variant(self) -> str:
-        """Variant of the trees."""
-        return self.trees[0].variant
-
-    @property
-    @shown()
-    def files(self) -> tuple[FileResult, ...]:
-        """Files of all trees; ``trees`` has those of each."""
-        return tuple(file for tree in self.trees for file in tree.files)
-
-    @property
-    @shown()
-    def problems(self) -> tuple[Problem, ...]:
-        """Problems of all trees; ``trees`` has those of each."""
-        return tuple(problem for tree in self.trees for problem in tree.problems)
+    def state(self) -> ApplyState:
+        """Result for all trees together; one refusal refuses all."""
+        states = {tree.state for tree in self.trees}
+        order = (ApplyState.REFUSED, ApplyState.APPLIED, ApplyState.REVERTED)
+        return next((state for state in order if state in states), ApplyState.UNCHANGED)
 
     @property
     def refused(self) -> bool:
@@ -173,33 +109,22 @@ class Applied(Report):
         """True if a tree changes, or would change in a real run."""
         return self.state in (ApplyState.APPLIED, ApplyState.REVERTED)
 
-    @property
-    @shown()
-    def state(self) -> ApplyState:
-        """Result for all trees together; one refusal refuses all."""
-        states = {tree.state for tree in self.trees}
-        order = (ApplyState.REFUSED, ApplyState.APPLIED, ApplyState.REVERTED)
-        return next((state for state in order if state in states), ApplyState.UNCHANGED)
-
-    def with_diffs(self) -> Applied:
-        """Return the same with a diff in each file."""
-        trees = (replace(t, files=tuple(replace(f, diff=f.unified()) for f in t.files)) for t in self.trees)
-        return replace(self, trees=tuple(trees))
-
 
 def apply(
     trees: Sequence[Path],
     variant: str | None,
     *,
     write: bool = True,
+    diff: bool = False,
     version: str | None = None,
     outside: Sequence[Path] = (),
 ) -> Applied:
     """Bring each tree to the variant's state. ``variant`` None: the one that is applied already, brought up to date.
 
     ``outside`` are directories of patches that are applied too; without them and a variant, those that the tree keeps.
-    ``version`` is that of the trees if they state none or a wrong one. Problems are values in what is returned, and
-    then nothing was written. UsageError: no such variant, or none for that kind of tree. Refused: not a tree.
+    ``version`` is that of the trees if they state none or a wrong one; ``diff``: files have their diffs. Problems are
+    values in what is returned, and then nothing was written. UsageError: no such variant, or none for that kind of
+    tree. Refused: not a tree.
     """
     catalog = load()
     name = catalog.variant(variant).name if variant else None
@@ -215,20 +140,21 @@ def apply(
             chosen = whole.variant(name or _applied_variant(tree, every, catalog).name)
             patches, options = patches_of(chosen, tree.known, whole)
             record = _record(tree, chosen.name, patches)
-            notes = tuple(release_notes(tree, every))
-            if is_as_recorded(tree, record):
-                staged.append(Staged(tree, {}, (), None, tree.receipt))
-                results.append(_unchanged_tree(tree, notes))
-                continue
-            folds = fold_tree(tree, plan_patches(tree, chosen.name, patches, options))
-            done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
-            states, found = patch_states(patches, folds, done), basis(tree, done) if done else ""
-            record = replace(record, states=states, remainders=folds.remainders, basis=found)
-            diffs = (patch.diff for patch in patches if isinstance(patch, OutsidePatch))
-            staged.append(stage(tree, folds.desired, record, folds.undecided, diffs))
-            results.append(_applied_tree(staged[-1], folds, record, notes, catalog))
+            if tree.receipt and is_as_recorded(tree, record):
+                change = Staged(tree, _unchanged_files(tree), ends=tree.receipt)
+                result = _result(change, tree.receipt, ApplyState.UNCHANGED)
+            else:
+                folds = fold_tree(tree, plan_patches(tree, chosen.name, patches, options))
+                done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
+                record = replace(record, states=patch_states(patches, folds, done), remainders=folds.remainders)
+                diffs = (patch.diff for patch in patches if isinstance(patch, OutsidePatch))
+                change = stage(tree, folds.files, record, diffs)
+                result = _applied_tree(change, folds, record, catalog)
+            notes = (*result.notes, *release_notes(tree, every))
+            staged.append(change)
+            results.append(replace(result, notes=notes))
         cost = catalog.variants[results[0].variant].cost
-        applied = Applied("apply", write, _all_or_nothing(results), cost)
+        applied = Applied("apply", write, _all_or_nothing(results, diff=diff), cost)
         if write and not applied.refused:
             write_all(staged)
     return applied
@@ -237,8 +163,7 @@ def apply(
 def revert(trees: Sequence[Path]) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
     catalog = load()
-    named = (Path(os.path.realpath(path)) for path in trees)
-    with locked([root for path in named for root in _with_contained(path, catalog)]) as every:
+    with locked(identify_all(trees, catalog)) as every:
         staged = [stage(tree, {}) for tree in every]
         reverted = Applied("revert", True, _all_or_nothing([_reverted_tree(change, catalog) for change in staged]))
         if not reverted.refused:
@@ -259,73 +184,47 @@ def _record(tree: LockedTree, variant: str, patches: Sequence[Patch]) -> Receipt
     )
 
 
+def _unchanged_files(tree: LockedTree) -> dict[str, FileResult]:
+    current = {path: tree.current(path) for path in tree.on_record}
+    return {p: FileResult(p, file.patches, current[p], current[p]) for p, file in tree.on_record.items()}
+
+
 def _reverted_tree(staged: Staged, catalog: Catalog) -> TreeResult:
-    tree, receipt = staged.tree, staged.tree.receipt
-    if receipt is None:
-        known = tree.known  # revert of a directory that is not a tree is a mistake and is reported
-        kept = tuple(without_receipt(tree).values())
-        state = ApplyState.REFUSED if kept else ApplyState.UNCHANGED
-        return TreeResult(tree.root, known.target.name, str(known.version or ""), "", state, problems=kept)
-    files = tuple(
-        FileResult(path, State.PRISTINE, (), file.before or b"", file.after or b"")
-        for path, file in staged.files.items()
-    )
-    state = ApplyState.REFUSED if staged.problems else ApplyState.REVERTED
-    target = catalog.targets.get(receipt.target)
-    compiled = tuple(bypasses(tree.root, target, claimed_version(tree.root, target))) if target else ()
-    edits = _edits(staged, catalog)
-    named = (tree.root, receipt.target, receipt.version, receipt.variant)
-    return TreeResult(*named, state, files, staged.problems, notes=compiled, edits=edits)
+    tree = staged.tree
+    if tree.receipt:
+        state = ApplyState.REFUSED if staged.problems else ApplyState.REVERTED
+        return replace(_result(staged, tree.receipt, state), edits=_edits(staged, catalog), patches=(), remainders=())
+    lost = tuple(without_receipt(tree).values())
+    state = ApplyState.REFUSED if lost else ApplyState.UNCHANGED
+    return TreeResult(tree.root, tree.known.target.name, str(tree.known.version or ""), "", state, problems=lost)
 
 
-def _unchanged_tree(tree: LockedTree, notes: tuple[str, ...]) -> TreeResult:
-    """Return the result for a tree in which nothing changed since the receipt."""
-    assert tree.receipt
-    current = {path: tree.current(path) or b"" for path in tree.receipt.files}
-    files = tuple(
-        FileResult(path, State.APPLIED, file.patches, current[path], current[path])
-        for path, file in tree.receipt.files.items()
-    )
-    return _result(tree, tree.receipt, ApplyState.UNCHANGED, files, (), notes)
-
-
-def _applied_tree(
-    staged: Staged, folds: FoldedTree, record: Receipt, notes: tuple[str, ...], catalog: Catalog
-) -> TreeResult:
-    files = tuple(
-        FileResult(
-            path,
-            State.APPLIED if done.patches else State.PRISTINE,
-            done.patches,
-            file.before or b"",
-            file.after or b"",
-        )
-        for path, done in folds.files.items()
-        if (file := staged.files.get(path)) and (done.patches or file.changed)
-    )
-    problems = folds.problems + staged.problems
-    if problems:
+def _applied_tree(staged: Staged, folds: FoldedTree, record: Receipt, catalog: Catalog) -> TreeResult:
+    if folds.problems or staged.problems:
         state = ApplyState.REFUSED
     elif not staged.changed:
         state = ApplyState.UNCHANGED
     else:
         state = ApplyState.APPLIED if staged.ends else ApplyState.REVERTED
-    result = _result(staged.tree, record, state, files, problems, (*_notes(staged.tree, folds), *notes))
-    return replace(result, edits=_edits(staged, catalog))
+    result = _result(staged, record, state)
+    problems, notes = (*folds.problems, *staged.problems), (*_notes(staged.tree, folds), *result.notes)
+    return replace(result, problems=problems, notes=notes, edits=_edits(staged, catalog))
 
 
-def _result(
-    tree: LockedTree,
-    record: Receipt,
-    state: ApplyState,
-    files: tuple[FileResult, ...],
-    problems: tuple[Problem, ...],
-    notes: tuple[str, ...],
-) -> TreeResult:
-    known = tree.known
-    notes = (*notes, *bypasses(known.root, known.target, known.version))
-    named = (tree.root, record.target, record.version, record.variant)
-    return TreeResult(*named, state, files, problems, record.states, notes, record.remainders)
+def _result(staged: Staged, record: Receipt, state: ApplyState) -> TreeResult:
+    known = staged.tree.known
+    return TreeResult(
+        root=known.root,
+        target=record.target,
+        version=record.version,
+        variant=record.variant,
+        state=state,
+        files=tuple(file for file in staged.files.values() if file.patches or file.changed),
+        problems=staged.problems,
+        patches=record.states,
+        notes=tuple(bypasses(known.root, known.target, known.version)),
+        remainders=record.remainders,
+    )
 
 
 def _edits(staged: Staged, catalog: Catalog) -> str:
@@ -343,14 +242,6 @@ def _edits(staged: Staged, catalog: Catalog) -> str:
     return diffs
 
 
-def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
-    """Yield a directory, and the trees in it that an apply changes with it."""
-    yield root
-    for target in catalog.targets.values():
-        if is_at(root, target):
-            yield from (inside.root for inside in contained(root, target, catalog))
-
-
 def _notes(tree: LockedTree, folds: FoldedTree) -> Iterator[str]:
     if tree.interrupted:
         yield "a command was interrupted here before"
@@ -359,14 +250,18 @@ def _notes(tree: LockedTree, folds: FoldedTree) -> Iterator[str]:
             yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
 
 
-def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
-    """Return one tree that refuses refuses them all."""
-    if not any(result.problems for result in results):
-        return tuple(results)
-    return tuple(replace(result, state=ApplyState.REFUSED) for result in results)
+def _all_or_nothing(results: Sequence[TreeResult], *, diff: bool = False) -> tuple[TreeResult, ...]:
+    """Return the results, of which one that refuses refuses them all; ``diff``: with the diffs of their files."""
+    if any(result.problems for result in results):
+        results = [replace(result, state=ApplyState.REFUSED) for result in results]
+    return tuple(replace(tree, files=tuple(map(_with_diff, tree.files))) if diff else tree for tree in results)
 
 
-def _applied_variant(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Variant:
+def _with_diff(file: FileResult) -> FileResult:
+    return replace(file, diff=unified(file.path, file.before or b"", file.after or b""))
+
+
+def _applied_variant(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Variant:
     """Return the variant of its receipt, else the only one that the other trees have."""
     target = tree.known.target.name
     applied = {other.receipt.variant for other in ([tree] if tree.receipt else every) if other.receipt}

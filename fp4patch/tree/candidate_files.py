@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fp4patch.catalog.manifest import DATA, data_root, load
 from fp4patch.catalog.patch import Patch
@@ -14,7 +14,7 @@ from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.operation import Look, containing
 from fp4patch.tree.files import LARGEST, sha256
 from fp4patch.tree.locked import LockedTree
-from fp4patch.tree.stamp import may_be_stamped
+from fp4patch.tree.stamp import find_stamp
 
 TOO_LARGE = f"it is larger than {LARGEST >> 20} MiB, more than any source file, and is not searched"
 OUTSIDE = "the link leads out of the tree, where nothing is searched"
@@ -31,16 +31,15 @@ def candidates(tree: LockedTree, patches: Sequence[Patch] = ()) -> CandidateFile
     return tree.candidates
 
 
-def basis(tree: LockedTree, but: Collection[str]) -> str:
-    """Return one hash of all that decides what a variant comes to in a tree, ``but`` for files that it patches.
+def basis(tree: LockedTree, patched: Mapping[str, str]) -> str:
+    """Return one hash of all that decides what a variant comes to in a tree, and of what it makes of it.
 
-    That is fp4patch, its patches and variants, and each source file of the tree.
+    That is fp4patch, its patches and variants, each source file of the tree, and the hashes of the files ``patched``.
     """
     if not tree.hashes:
         for _ in _sources(tree):
             pass
-    hashes = tree.hashes | {file: recorded.pristine_sha256 for file, recorded in tree.on_record.items()}
-    parts = (f"{file} {digest}" for file, digest in sorted(hashes.items()) if file not in but)
+    parts = (f"{file} {digest}" for file, digest in sorted({**tree.hashes, **patched}.items()))
     data = files_hash(*(data_root() / folder for folder in DATA))
     return key(source_hash("fp4patch"), data, *map(os.fsencode, parts))
 
@@ -53,7 +52,7 @@ def _candidates(tree: LockedTree, patches: Sequence[Patch]) -> CandidateFiles:
             unsearched[file] = content
         elif content is None or isinstance(content, str) or file in tree.on_record:
             files.append(file)  # the fold and the search report what cannot be read
-        elif by_name(file) or may_be_stamped(content) or any(look(content) for look in looks[language(file)]):
+        elif by_name(file) or find_stamp(content) or any(look(content) for look in looks[language(file)]):
             files.append(file)
             tree.contents[file] = content
     return CandidateFiles(tuple(files), unsearched)
@@ -78,11 +77,8 @@ def _sources(tree: LockedTree) -> Iterator[tuple[str, bytes | str | None]]:
 
 def _names(patches: Iterable[Patch]) -> Callable[[str], object]:
     """Return what passes the files that an edit reads, whatever is in them."""
-    globs: list[str] = []
-    for patch in patches:
-        globs += (promise.header for promise in patch.macros)
-        for edit in patch.edits:
-            globs += edit.always
+    globs = [promise.header for patch in patches for promise in patch.macros]
+    globs += [place for patch in patches for edit in patch.edits for place in edit.always]
     return glob(tuple(dict.fromkeys(globs))).fullmatch
 
 

@@ -3,6 +3,7 @@
 Apply, status and verify are three uses of this.
 """
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,13 +20,11 @@ from fp4patch.edits import Edit
 from fp4patch.edits.diff import FileDiff
 from fp4patch.edits.operation import fold
 from fp4patch.tree.candidate_files import candidates
-from fp4patch.tree.files import decode, encode, refuse
+from fp4patch.tree.files import decode, locate, refuse
 from fp4patch.tree.locked import LockedTree
-from fp4patch.tree.lost_receipt import without_receipt
 from fp4patch.tree.postcondition import check
-from fp4patch.tree.result import Remainder
-from fp4patch.tree.stamp import stamped
-from fp4patch.tree.write import DesiredFile
+from fp4patch.tree.receipt import Remainder
+from fp4patch.tree.stamp import find_stamp, stamped
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,11 @@ class FoldedFile:
     """A file's desired bytes, None where there is and shall be no file, and what each edit came to."""
 
     desired: bytes | None
+    patches: tuple[str, ...] = ()
+    """Those that change the file, with their versions, in order."""
     outcomes: tuple[tuple[str, Outcome], ...] = ()
     """Each edit's patch, by its id, and its outcome without a text."""
     problems: tuple[Problem, ...] = ()
-    patches: tuple[str, ...] = ()
-    """Those that change the file, with their versions, in order."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +46,8 @@ class FoldedTree:
     files: dict[str, FoldedFile]
     unplaced: tuple[tuple[str, Outcome], ...]
     problems: tuple[Problem, ...]
-    remainders: tuple[Remainder, ...] = ()
+    remainders: tuple[Remainder, ...]
     """Places that the patches leave in the tree on purpose."""
-
-    @property
-    def desired(self) -> dict[str, DesiredFile]:
-        """Each file with the bytes that it is to have; those that an edit refuses are left out."""
-        return {p: DesiredFile(done.desired, done.patches) for p, done in self.files.items() if not done.problems}
-
-    @property
-    def undecided(self) -> frozenset[str]:
-        """Files that an edit refuses."""
-        return frozenset(path for path, done in self.files.items() if done.problems)
 
     def outcomes(self) -> Iterator[tuple[str, str, Outcome]]:
         """Yield file (empty for an edit without one), id of the patch, and the outcome there."""
@@ -95,24 +84,41 @@ def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
         placed |= about
         if done.outcomes or done.problems or path in tree.on_record:
             files[path] = done
-    version = wanted.tree.version
-    unplaced = tuple((p.patch, _unplaced(p.edit, version)) for p in wanted.edits if id(p) not in placed)
-    problems = tuple(problem for done in files.values() for problem in done.problems)
-    problems += _problems(wanted, "", unplaced)
-    problems += tuple(_in_part(wanted, files))
+    unplaced = [(p.patch, _unplaced(p.edit, wanted.tree.version)) for p in wanted.edits if id(p) not in placed]
+    problems = [problem for done in files.values() for problem in done.problems]
+    problems += [*_drifted(wanted, "", unplaced), *_in_part(wanted, files)]
 
     def desired(path: str) -> bytes | None:
         return files[path].desired if path in files and files[path].desired is not None else tree.read(path)
 
-    checked = check(wanted, tree.read, desired)
+    left, remainders = check(wanted, tree.read, desired)
     known = {(problem.patch, problem.file) for problem in problems}
     refused = {path for path, done in files.items() if done.problems}
-    more = tuple(p for p in checked.problems if (p.patch, p.file) not in known and p.file not in refused)
-    return FoldedTree(files, _by_id(unplaced), problems + more, checked.remainders)
+    problems += [p for p in left if (p.patch, p.file) not in known and p.file not in refused]
+    return FoldedTree(files, _by_id(unplaced), tuple(problems), tuple(remainders))
+
+
+def without_receipt(tree: LockedTree) -> Mapping[str, Problem]:
+    """Return why each file that fp4patch wrote, and no receipt knows, is not pristine, with the way back."""
+    problems, target = {}, tree.known.target.name
+    for path in candidates(tree).files:
+        stamp = find_stamp(tree.contents.get(path) or b"") if path not in tree.on_record else None
+        if stamp:
+            wrote = f"what fp4patch wrote for {stamp['variant'].decode()} ({stamp['patches'].decode(errors='replace')})"
+            problems[path] = Problem(
+                expected="the bytes that upstream released, or a receipt of what fp4patch wrote",
+                found=f"{wrote}, without its receipt",
+                help=f"`git -C {shlex.quote(str(tree.root))} checkout -- {shlex.quote(path)}` gives the file back in a "
+                "checkout, unless the patched one was committed; else copy it from the release, which `fp4patch fetch "
+                f"{target}=={tree.known.version or 'VERSION'} DIR` gets; then run this again",
+                file=path,
+                state=State.FOREIGN,
+            )
+    return problems
 
 
 def _in_part(wanted: Plan, files: Mapping[str, FoldedFile]) -> Iterator[Problem]:
-    """Yield a problem for each file that has its part of a diff already, where other files do not have theirs."""
+    """Yield a problem for each diff that one file has already, and others have not."""
     for patch in wanted.patches:
         diffed = {edit.path for edit in patch.edits if isinstance(edit, FileDiff)}
         outcomes = {p: o for p in diffed & files.keys() for by, o in files[p].outcomes if by == patch.id}
@@ -153,16 +159,12 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
     steps = wanted.files.get(path, ())
     try:
         pristine = tree.pristine(path)
-        if pristine is None:
-            return FoldedFile(None), set()
-        if steps and tree.tree.locate(path) != tree.root / path:  # a diff may name any
-            raise refuse(path, "the name of the file itself", "one that leads through a link")
-        if not steps:
+        if pristine is None or not steps:
             return FoldedFile(pristine), set()
+        if locate(tree.root, path) != tree.root / path:  # a diff may name any
+            raise refuse(path, "the name of the file itself", "one that leads through a link")
         done = fold(decode(pristine, path), steps)
     except Refused as refused:
-        if not refused.problems:  # the state of the tree itself is refused, not this file
-            raise
         patch = steps[0].patch.id if steps else ""
         problems = tuple(replace(p, patch=p.patch or patch) for p in refused.problems)
         return FoldedFile(None, problems=problems), {id(step) for step in steps}
@@ -171,19 +173,18 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
         for step, outcome in zip(steps, done.outcomes, strict=True)
         if not (isinstance(outcome, NothingToDo) and outcome.elsewhere)
     ]
-    outcomes = tuple((step.patch, outcome) for step, outcome in about)
+    outcomes = [(step.patch, outcome) for step, outcome in about]
     changing = (f"{patch.id} {patch.version}" for patch, outcome in outcomes if isinstance(outcome, Rewritten))
-    patches, desired = tuple(dict.fromkeys(changing)), encode(done.text)
+    patches, desired = tuple(dict.fromkeys(changing)), done.text.encode()
     if patches:
         desired = stamped(desired, pristine, path, wanted.variant, patches)
-    problems = _problems(wanted, path, outcomes)
-    return FoldedFile(desired, _by_id(outcomes), problems, patches), {id(step) for step, _ in about}
+    problems = tuple(_drifted(wanted, path, outcomes))
+    return FoldedFile(desired, patches, _by_id(outcomes), problems), {id(step) for step, _ in about}
 
 
-def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]) -> tuple[Problem, ...]:
-    """Return the edits that refuse, each with what to do next; a release that the patch was not tried on is named."""
+def _drifted(wanted: Plan, path: str, outcomes: Iterable[tuple[Patch, Outcome]]) -> Iterator[Problem]:
+    """Yield the edits that refuse, each with what to do next; a release that the patch was not tried on is named."""
     version = wanted.tree.version
-    problems = []
     for patch, outcome in outcomes:
         if isinstance(outcome, Drift):
             advice = outcome.help or f"this place was changed; see `fp4patch show {patch.name}`"
@@ -191,5 +192,4 @@ def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]
                 tree = f"{wanted.tree.target.name} {version}"
                 advice = f"this is {tree}, and the patch was tried on {patch.applies}; {advice}"
             place = (patch.id, path, outcome.line, outcome.nearest)
-            problems.append(Problem(outcome.expected, outcome.found, advice, *place, State.DRIFTED))
-    return tuple(problems)
+            yield Problem(outcome.expected, outcome.found, advice, *place, State.DRIFTED)

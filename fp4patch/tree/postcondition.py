@@ -6,7 +6,6 @@ and only those with a hit are read as code.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass
 from functools import partial
 
 from packaging.specifiers import SpecifierSet
@@ -23,54 +22,48 @@ from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Look, PatchedTree, Place
 from fp4patch.edits.preprocess import Header, target_macros
-from fp4patch.tree.result import Remainder
+from fp4patch.tree.receipt import Remainder
 
 ADVICE = (
     "the patch does not recognize this place, which would stay as it is; "
     "`fp4patch show` names the releases it was tried on"
 )
-
-
 _NOT_BUILT = "a test, an example or documentation, which is not part of what is built"
 not_built = glob(("tests/**", "benchmarks/**", "docs/**", "examples/**")).fullmatch
 
 
-@dataclass(frozen=True)
-class Checked:
-    """Code that is left in a tree: as a refusal, or as remainders."""
+def check(wanted: Plan, pristine: Read, desired: Read) -> tuple[list[Problem], list[Remainder]]:
+    """Search the tree for what its patches are to leave nowhere. ``desired`` reads it as it will be.
 
-    problems: tuple[Problem, ...] = ()
-    remainders: tuple[Remainder, ...] = ()
-
-
-def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
-    """Search the tree for what its patches are to leave nowhere. ``desired`` reads it as it will be."""
-    problems: list[Problem] = []
+    Returns the places that are a reason to refuse, and those that have a reason to stay.
+    """
+    problems: dict[Problem, None] = {}
     remainders: dict[Remainder, None] = {}
     searches, there = _searches(wanted), set(wanted.candidates.files)
     for file in dict.fromkeys([*wanted.candidates.files, *wanted.files]):
-        if not searches[language(file)]:
-            continue
-        if (content := desired(file)) is None:
+        content = desired(file) if searches[language(file)] else b""
+        if content is None:
             if file in there:
-                found_ = "one that may not be read"
-                problems.append(Problem("a file that can be searched", found_, file=file, state=State.DRIFTED))
+                problems[_problem("", file, None, "a file that can be searched", "one that may not be read")] = None
             continue
         for patch, look, places in searches[language(file)]:
-            for place in places(file, content.decode("utf-8", "surrogateescape")) if look(content) else ():
+            for place in places(file, _text(content)) if look(content) else ():
                 if reason := _NOT_BUILT if not_built(file) else place.because:
                     remainders[Remainder(patch.id, file, place.line, place.found, reason)] = None
                 else:
-                    problems.append(_problem(patch, file, place))
+                    expected = "nothing that this patch looks for outside the places that it changes"
+                    problems[_problem(patch.id, file, place.line, expected, f"`{place.found}`")] = None
     for patch in wanted.patches:
         for promise in patch.macros:
-            problems += _macro(patch, promise, wanted, pristine, desired)
+            problems |= dict.fromkeys(_macro(patch, promise, wanted, pristine, desired))
     for path, because in wanted.candidates.unsearched.items():
         remainders[Remainder(wanted.patches[0].id, path, 1, path, because)] = None
     known = {(problem.patch, problem.file, problem.line) for problem in problems}
-    return Checked(
-        tuple(dict.fromkeys(problems)), tuple(one for one in remainders if (one.patch, one.file, one.line) not in known)
-    )
+    return [*problems], [place for place in remainders if (place.patch, place.file, place.line) not in known]
+
+
+def _problem(patch: str, file: str, line: int | None, expected: str, found: str) -> Problem:
+    return Problem(expected, found, ADVICE, patch, file, line, state=State.DRIFTED)
 
 
 _Search = tuple[Patch, Look, Callable[[str, str], Iterable[Place]]]
@@ -112,65 +105,52 @@ def _conversions(known: Conversions, file: str, text: str) -> Iterable[Place]:
     return conversions.outside(text, {*known.under} if glob(known.files).fullmatch(file) else set())
 
 
-def _problem(patch: Patch, file: str, place: Place) -> Problem:
-    expected = "nothing that this patch looks for outside the places that it changes"
-    return Problem(expected, f"`{place.found}`", ADVICE, patch.id, file, place.line, state=State.DRIFTED)
-
-
-def predates(version: Version | None, patch: Patch) -> bool:
-    """Tell whether a release is older than all that a patch is for: it may never have had a file."""
-    oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
-    return version is not None and oldest is not None and version < oldest
-
-
 def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:
-    """Return the problem of a macro of the patched tree: defined where it must be off, or different from before."""
-    definers = [promise.header]
-    for file in wanted.candidates.files:
-        content = desired(file) if file != promise.header and language(file) == "c++" else None
-        if content is not None and promise.name.encode() in content and _defines(content, promise.name):
-            definers.append(file)
-    for file in definers:
+    """Yield the problems of a macro of the patched tree: defined where it must be off, or different from before."""
+    files = wanted.candidates.files
+    others = [file for file in files if file != promise.header and language(file) == "c++"]
+    definers = [file for file in others if _defines(desired(file) or b"", promise.name)]
+    oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
+    predates = wanted.tree.version and oldest and wanted.tree.version < oldest  # then it may never have had the file
+    for file in (promise.header, *definers):
         if desired(file) is None:
-            if file == promise.header and not predates(wanted.tree.version, patch):
-                advice = "this is not the whole source tree, or an unknown release"
-                yield Problem("the file is there", "no such file", advice, patch.id, file, state=State.DRIFTED)
+            if not predates:
+                yield _problem(patch.id, file, None, "the file is there", "no such file")
             continue
         try:
-            yield from _promised(patch, promise, file, pristine, desired)
+            before, after = (
+                Header.at(file, promise.name, _texts(read), promise.include) for read in (pristine, desired)
+            )
+            for arch in (*promise.off, *promise.same):
+                macros = target_macros(arch, promise.cuda)
+                found = after.defined(macros)
+                if arch in promise.off and found:
+                    expected = f"{promise.name} not defined for {arch}"
+                    yield _problem(patch.id, found.file, found.line, expected, "a definition")
+                elif arch in promise.same and (found is None) != (before.defined(macros) is None):
+                    yield _problem(patch.id, file, None, f"{promise.name} for {arch} as upstream has it", "another")
+            for where, line, name in after.undecided(promise.cuda):
+                unknown = f"{name}, which nothing in the tree defines"
+                yield _problem(patch.id, where, line, f"conditions of {promise.name} that the tree decides", unknown)
         except (LexError, ValueError) as error:
-            expected = f"conditions that decide {promise.name}"
-            yield Problem(expected, str(error), ADVICE, patch.id, file, state=State.DRIFTED)
+            yield _problem(patch.id, file, None, f"conditions that decide {promise.name}", str(error))
 
 
 def _defines(content: bytes, name: str) -> bool:
     """Tell whether live code defines the macro. A text that does not have the words in that order is not lexed."""
-    text = content.decode("utf-8", "surrogateescape")
+    text = _text(content) if name.encode() in content else ""
     if not re.search(rf"define(?:\s|/\*.*?\*/)+{name}\b", re.sub(r"\\[ \t]*\r?\n", "", text), re.DOTALL):
         return False
     return bool(lex(text).find(("#", "define", name)))
 
 
-def _promised(patch: Patch, promise: MacroPromise, file: str, pristine: Read, desired: Read) -> Iterator[Problem]:
-    before, after = (Header.at(file, promise.name, _texts(read), promise.include) for read in (pristine, desired))
-    for arch in (*promise.off, *promise.same):
-        macros = target_macros(arch, promise.cuda)
-        found = after.defined(macros)
-        if arch in promise.off and found:
-            expected = f"{promise.name} not defined for {arch}"
-            yield Problem(expected, "a definition", ADVICE, patch.id, found.file, found.line, state=State.DRIFTED)
-        elif arch in promise.same and (found is None) != (before.defined(macros) is None):
-            expected = f"{promise.name} for {arch} as upstream has it"
-            yield Problem(expected, "another", ADVICE, patch.id, file, state=State.DRIFTED)
-    for where, line, name in after.undecided(promise.cuda):
-        expected = f"conditions of {promise.name} that the tree decides"
-        found_ = f"{name}, which nothing in the tree defines"
-        yield Problem(expected, found_, ADVICE, patch.id, where, line, state=State.DRIFTED)
-
-
 def _texts(read: Read) -> Callable[[str], str | None]:
     def text(path: str) -> str | None:
         content = read(path)
-        return None if content is None else content.decode("utf-8", "surrogateescape")
+        return None if content is None else _text(content)
 
     return text
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "surrogateescape")

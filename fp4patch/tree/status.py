@@ -7,7 +7,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.catalog.identify import contained, identify_all
+from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.document import Document, Report, key, shown
@@ -15,13 +15,11 @@ from fp4patch.core.errors import Refused
 from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, NothingToDo, Problem, Rewritten, State
 from fp4patch.tree.candidate_files import basis
-from fp4patch.tree.files import Unreadable, sha256
-from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
+from fp4patch.tree.files import sha256
+from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches, without_receipt
 from fp4patch.tree.installed import bypasses
-from fp4patch.tree.locked import COMPLETION, LockedTree, LockedTrees, locked
-from fp4patch.tree.lost_receipt import without_receipt
-from fp4patch.tree.receipt import Receipt
-from fp4patch.tree.result import PatchStatus, Remainder
+from fp4patch.tree.locked import COMPLETION, LockedTree, locked
+from fp4patch.tree.receipt import PatchStatus, Receipt, Remainder
 
 WORST_FIRST = (
     State.FOREIGN,
@@ -78,22 +76,10 @@ class TreeStatus(Document):
 
 
 @dataclass(frozen=True)
-class SeveralTrees(Report):
-    """States of several trees."""
+class StatusReport(Report):
+    """States of trees."""
 
     trees: tuple[TreeStatus, ...]
-
-
-@dataclass(frozen=True)
-class OneTree(TreeStatus, Report):
-    """State of the only tree: the keys of a tree status are also at the top level."""
-
-    trees: tuple[TreeStatus, ...] = ()
-
-
-def document(found: Sequence[TreeStatus]) -> Report:
-    """Return the document over some trees."""
-    return OneTree(**vars(found[0]), trees=(found[0],)) if len(found) == 1 else SeveralTrees(tuple(found))
 
 
 def status(trees: Sequence[Path]) -> tuple[TreeStatus, ...]:
@@ -103,8 +89,8 @@ def status(trees: Sequence[Path]) -> tuple[TreeStatus, ...]:
         return tuple(_tree(tree, every, catalog) for tree in every)
 
 
-def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
-    receipt, remainders = tree.receipt, tuple[Remainder, ...]()
+def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> TreeStatus:
+    known, receipt, remainders = tree.known, tree.receipt, tuple[Remainder, ...]()
     catalog = catalog.including(tree.outside)
     variant = catalog.variants.get(receipt.variant) if receipt else None
     if receipt and is_as_recorded(tree):
@@ -119,9 +105,7 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
         patches = patch_states(plan.patches, folds, {path: file.state for path, file in files.items()})
         remainders = folds.remainders
     else:
-        files = {
-            path: FileStatus(path, _file_state(tree, path, None), file.patches) for path, file in tree.on_record.items()
-        }
+        files = {path: FileStatus(path, tree.state(path, None), file.patches) for path, file in tree.on_record.items()}
         patches = each_patch(tree, catalog, {path: file.state for path, file in files.items()})
     notes = [f"{p.id} is the diff of {p.link}, SHA-256 {sha256(p.diff)}" for p in tree.outside]
     if tree.interrupted:
@@ -129,14 +113,17 @@ def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
     for path, problem in without_receipt(tree).items() if tree.candidates else ():
         files[path] = FileStatus(path, State.FOREIGN, ())
         notes.append(f"{path}: {problem.found}: {problem.help}")
+    notes += release_notes(tree, every)
+    if any(part.on_record for part in every if part.root.is_relative_to(tree.root)):
+        notes += bypasses(tree.root, known.target, known.version)
     return TreeStatus(
         tree.root,
-        tree.known.target.name,
-        str(tree.known.version or ""),
+        known.target.name,
+        str(known.version or ""),
         receipt.variant if receipt else "",
         tuple(files.values()),
         patches,
-        (*notes, *release_notes(tree, every), *_bypassed(tree, every, catalog)),
+        tuple(notes),
         remainders,
         tree.interrupted,
     )
@@ -153,16 +140,12 @@ def is_as_recorded(tree: LockedTree, expected: Receipt | None = None) -> bool:
     if expected and expected != replace(receipt, files={}, states=(), remainders=(), basis=""):
         return False
     try:
-        written = all(
-            sha256(tree.current(path)) == file.written_sha256 and tree.state_directory.blob(file.pristine_sha256)
-            for path, file in receipt.files.items()
-        )
+        return basis(tree, {path: sha256(tree.current(path)) for path in receipt.files}) == receipt.basis
     except Refused:
         return False
-    return written and basis(tree, receipt.files) == receipt.basis
 
 
-def release_notes(tree: LockedTree, every: LockedTrees) -> Iterator[str]:
+def release_notes(tree: LockedTree, every: Sequence[LockedTree]) -> Iterator[str]:
     """Yield a note if another of the trees is built with another release of this one."""
     known = tree.known
     for other in every:
@@ -176,14 +159,6 @@ def release_notes(tree: LockedTree, every: LockedTrees) -> Iterator[str]:
                 )
 
 
-def _bypassed(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Iterator[str]:
-    """Yield notes on compiled code that is used in the place of patched sources, of this tree or of trees inside it."""
-    known = tree.known
-    inside = (every[inner.root] for inner in contained(tree.root, known.target, catalog))
-    if any(patched.on_record for patched in (tree, *inside)):
-        yield from bypasses(tree.root, known.target, known.version)
-
-
 def each_patch(
     tree: LockedTree, catalog: Catalog, states: Mapping[str, State], but: Container[str] = ()
 ) -> tuple[PatchStatus, ...]:
@@ -193,32 +168,20 @@ def each_patch(
     A patch that applies has the state of the files that it changes; of files without a state, it is pristine.
     ``but``: the ids of patches that are not tried.
     """
-    options = _any_options(catalog)
+    options: dict[str, Mapping[str, str]] = {}  # those of the first variant that sets any: no anchor depends on them
+    for variant in catalog.variants.values():
+        for chosen in variant.targets.values():
+            options = dict(chosen.options) | options
     target = tree.known.target.name
     own = [patch for patch in catalog.patches.values() if patch.target == target and patch.id not in but]
     tried = [(patch, fold_tree(tree, plan_patches(tree, "", [patch], options))) for patch in own]
     return tuple(status for patch, folds in tried for status in patch_states([patch], folds, states))
 
 
-def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
-    """Options to try every patch with: those of the first variant that sets any. Anchors do not depend on them."""
-    options: dict[str, dict[str, str]] = {}
-    for variant in catalog.variants.values():
-        for chosen in variant.targets.values():
-            options = dict(chosen.options) | options
-    return options
-
-
-def _file_state(tree: LockedTree, path: str, done: FoldedFile | None) -> State:
-    """Return the state of a file. One that is no text is foreign; one whose edits refuse has drifted."""
-    try:
-        if done and done.problems and tree.current(path) == tree.pristine(path):
-            return State.DRIFTED
-        return tree.state(path, done.desired if done else None)
-    except Unreadable:  # its state is unknown
-        raise
-    except Refused:
-        return State.FOREIGN
+def _file_state(tree: LockedTree, path: str, done: FoldedFile) -> State:
+    if done.problems and tree.current(path) == tree.pristine(path):
+        return State.DRIFTED
+    return tree.state(path, done.desired)
 
 
 def patch_states(patches: Sequence[Patch], folds: FoldedTree, states: Mapping[str, State]) -> tuple[PatchStatus, ...]:
@@ -229,30 +192,23 @@ def patch_states(patches: Sequence[Patch], folds: FoldedTree, states: Mapping[st
 def _patch_status(patch: Patch, folds: FoldedTree, states: Mapping[str, State]) -> PatchStatus:
     """From its edits and its post-conditions: refused, in the state of the files that it changes, or retired."""
     outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by == patch.id]
-    for path, outcome in outcomes:
-        if isinstance(outcome, Drift):
-            place = Problem(outcome.expected, outcome.found, file=path, line=outcome.line)
-            return PatchStatus(patch.id, State.DRIFTED, _said(place))
-    for problem in folds.problems:
-        if problem.patch == patch.id and problem.state is State.DRIFTED:  # what the edits should have left nowhere
-            return PatchStatus(patch.id, State.DRIFTED, _said(problem))
+    drifts = [Problem(o.expected, o.found, file=path, line=o.line) for path, o in outcomes if isinstance(o, Drift)]
+    # What the edits should have left nowhere.
+    drifts += [problem for problem in folds.problems if problem.patch == patch.id and problem.state is State.DRIFTED]
     changed = [states.get(path, State.PRISTINE) for path, o in outcomes if isinstance(o, Rewritten)]
-    if changed:
+    if changed and not drifts:
         state = next(state for state in WORST_FIRST if state in changed)
         undone = [o.reversal for _, o in outcomes if isinstance(o, Rewritten) and o.reversal]
         if undone and state is State.PRISTINE:
             return PatchStatus(patch.id, State.REVERSED, "; ".join(undone))
         return PatchStatus(patch.id, state, "")
-    for state in (State.UPSTREAMED, State.NOT_NEEDED):
+    for retired in (State.UPSTREAMED, State.NOT_NEEDED) if not drifts else ():
         for _, outcome in outcomes:
-            if isinstance(outcome, NothingToDo) and outcome.state is state:
+            if isinstance(outcome, NothingToDo) and outcome.state is retired:
                 since = f"since {outcome.since}: " if outcome.since else ""
-                return PatchStatus(patch.id, state, since + outcome.because)
+                return PatchStatus(patch.id, retired, since + outcome.because)
     # None of its files could be read. If several patches change a file, the first one reports it.
-    unread = min(folds.problems, key=lambda problem: problem.patch != patch.id)
-    return PatchStatus(patch.id, State.DRIFTED, _said(unread))
-
-
-def _said(problem: Problem) -> str:
-    place = f"{problem.file}:{problem.line}" if problem.line else problem.file
-    return f"{place}{': ' * bool(place)}expected {problem.expected}, found {problem.found}"
+    drifts += sorted(folds.problems, key=lambda problem: problem.patch != patch.id)
+    place = f"{drifts[0].file}:{drifts[0].line}" if drifts[0].line else drifts[0].file
+    reason = f"{place}{': ' * bool(place)}expected {drifts[0].expected}, found {drifts[0].found}"
+    return PatchStatus(patch.id, State.DRIFTED, reason)

@@ -6,41 +6,58 @@ rename, then all receipts end. A command that is killed leaves each file with it
 bytes, and a receipt that knows all three.
 """
 
-import errno
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
 
+from fp4patch.core.document import HIDDEN, Document, shown
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.core.results import Problem, State
 from fp4patch.tree import files
+from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import refuse, sha256
+from fp4patch.tree.fold import FoldedFile
 from fp4patch.tree.locked import COMPLETION, LockedTree
 from fp4patch.tree.receipt import Receipt, ReceiptFile
 
 
-class DesiredFile(NamedTuple):
-    """Bytes that a file is to have, and the patches that make them. ``data`` None: the file stays absent."""
-
-    data: bytes | None
-    patches: tuple[str, ...]
-
-
 @dataclass(frozen=True)
-class StagedFile:
-    """One file of a staged state."""
+class FileResult(Document):
+    """One file of a tree."""
 
-    before: bytes | None
-    after: bytes | None
+    path: str
+    patches: tuple[str, ...]
+    """Patches with their versions: ``cutlass/e2m1-guard 1``."""
+    before: bytes | None = field(metadata=HIDDEN)
+    after: bytes | None = field(metadata=HIDDEN)
+    diff: str = ""
+    """With ``--diff``: a unified diff, as ``git apply`` accepts it."""
 
     @property
     def changed(self) -> bool:
         """True if the file's bytes change."""
         return self.before != self.after
+
+    @property
+    @shown()
+    def state(self) -> State:
+        """State at the end of the command, or of a real run."""
+        return State.APPLIED if self.patches else State.PRISTINE
+
+    @property
+    @shown()
+    def before_sha256(self) -> str:
+        """Hash of the bytes before; equal to that after if the file does not change."""
+        return sha256(self.before)
+
+    @property
+    @shown()
+    def after_sha256(self) -> str:
+        """Hash of the bytes after."""
+        return sha256(self.after)
 
 
 @dataclass(frozen=True)
@@ -48,8 +65,8 @@ class Staged:
     """What gives a tree its desired state: each file, the receipts, and every reason to refuse it."""
 
     tree: LockedTree
-    files: Mapping[str, StagedFile]
-    problems: tuple[Problem, ...]
+    files: Mapping[str, FileResult]
+    problems: tuple[Problem, ...] = ()
     begins: Receipt | None = None
     """The receipt while files are being replaced; None if nothing changes, or may be written."""
     ends: Receipt | None = None
@@ -65,81 +82,62 @@ class Staged:
     @cached_property
     def places(self) -> Mapping[str, Path]:
         """Where each file that changes is."""
-        return {path: self.tree.tree.locate(path) for path, file in sorted(self.files.items()) if file.changed}
+        root = self.tree.root
+        return {path: files.locate(root, path) for path, file in sorted(self.files.items()) if file.changed}
 
 
 def stage(
     tree: LockedTree,
-    desired: Mapping[str, DesiredFile],
+    desired: Mapping[str, FoldedFile],
     record: Receipt | None = None,
-    undecided: Collection[str] = (),
     diffs: Iterable[bytes] = (),
 ) -> Staged:
     """Return what changes, with every reason to refuse it. Nothing is written.
 
     Each file that is not ``desired`` gets its pristine bytes. ``record`` is what the receipt is to say, beside its
-    files, and ``diffs`` the contents of those that it names. ``undecided`` files, whose edits refuse, stay as they are,
-    and nothing is written.
-
-    A file that is neither pristine nor what fp4patch wrote is foreign; a file that cannot be replaced, or that is
-    missing, is a problem too.
+    files, and ``diffs`` the contents of those that it names. A file that is neither pristine nor what fp4patch wrote,
+    or that cannot be replaced, is a problem. Files with problems of their own stay as they are, and nothing is written.
     """
-    staged, problems = dict[str, StagedFile](), list[Problem]()
+    staged, problems = dict[str, FileResult](), list[Problem]()
+    undecided = {path for path, file in desired.items() if file.problems}
     for path in dict.fromkeys([*desired, *tree.on_record]):
         if path not in undecided:
             try:
                 staged[path] = _staged_file(tree, path, desired.get(path))
             except Refused as refused:
-                if not refused.problems:  # the state of the tree itself is refused, not one file
-                    raise
                 problems += refused.problems
     record = record or tree.receipt
     if problems or undecided or record is None:
         return Staged(tree, staged, tuple(problems))
-    files = {
-        path: ReceiptFile(
-            sha256(pristine),
-            sha256(file.after),
-            _mode(tree, path),
-            desired[path].patches if path in desired else (),
-            sha256(file.before),
-        )
+    begun = {
+        path: ReceiptFile(sha256(tree.pristine(path)), sha256(file.after), file.patches, sha256(file.before))
         for path, file in staged.items()
-        if file.after is not None and (pristine := tree.pristine(path)) is not None
+        if file.patches or path in tree.on_record
     }
-    patched = {p: file for p, file in files.items() if file.patches and file.written_sha256 != file.pristine_sha256}
+    lasting = {path: replace(file, before_sha256="") for path, file in begun.items() if file.patches}
     ends = None
-    if patched:
-        lasting = {path: replace(file, before_sha256=None) for path, file in patched.items()}
-        ends = replace(record, files=lasting, state="applied")
+    if lasting:
+        hashes = {path: sha256(file.after) for path, file in staged.items()}
+        ends = replace(record, files=lasting, state="applied", basis=basis(tree, hashes))
     begins = None
     if ends != tree.receipt or any(file.changed for file in staged.values()):
-        begun = {path: file for path, file in files.items() if path in tree.on_record or path in patched}
         kept = tree.receipt.diffs if tree.receipt else ()
-        every = tuple(dict.fromkeys([*record.diffs, *kept]))
-        begins = replace(record, files=begun, diffs=every, state="applying")
+        begins = replace(record, files=begun, diffs=tuple(dict.fromkeys([*record.diffs, *kept])), state="applying")
     return Staged(tree, staged, (), begins, ends, tuple(diffs))
 
 
-def _staged_file(tree: LockedTree, path: str, desired: DesiredFile | None) -> StagedFile:
+def _staged_file(tree: LockedTree, path: str, desired: FoldedFile | None) -> FileResult:
     current = tree.current(path)
-    after = tree.pristine(path) if desired is None else desired.data
+    after, patches = (desired.desired, desired.patches) if desired else (tree.pristine(path), ())
     if after is None or current == after:
-        return StagedFile(current, current)
+        return FileResult(path, patches, current, current)
     if current is not None and tree.state(path, after) is State.FOREIGN:
-        raise refuse(
-            path,
-            "the pristine bytes, or what fp4patch wrote",
-            "a file that was edited since",
-            advice=f"`{_restores(tree, path)}` takes the edit away; then run this again. If the whole tree was "
-            "replaced by another release, delete its .fp4patch directory",
-            state=State.FOREIGN,
-        )
-    if problem := tree.tree.writable_problem(path):
-        raise Refused(f"{path}: found {problem.found}", help=problem.help, problems=[problem])
-    if current is None and path not in tree.on_record:  # patches make no files
-        raise refuse(path, "a file to change", "none")
-    return StagedFile(current, after)
+        advice = f"`{_restores(tree, path)}` takes the edit away; then run this again. If the whole tree was "
+        advice += "replaced by another release, delete its .fp4patch directory"
+        found = "a file that was edited since"
+        raise refuse(path, "the pristine bytes, or what fp4patch wrote", found, help=advice, state=State.FOREIGN)
+    files.must_be_replaceable(tree.root, path)
+    return FileResult(path, patches, current, after)
 
 
 def _restores(tree: LockedTree, path: str) -> str:
@@ -150,22 +148,14 @@ def _restores(tree: LockedTree, path: str) -> str:
     return f"cp {quote(str(blob))} {quote(str(tree.root / path))}"
 
 
-def _mode(tree: LockedTree, path: str) -> int:
-    """Return the permission bits to put on record."""
-    recorded, file = tree.on_record.get(path), tree.file(path)
-    return recorded.mode if recorded else file.mode & 0o777 if file else 0o644
-
-
 def write(staged: Sequence[Staged]) -> None:
     """Give each tree its staged state; a tree in the pristine state keeps no trace of fp4patch.
 
-    Refused, with every tree as it was, if staging found a problem, if a file was changed since it was read or cannot be
-    replaced, or if there is no room.
+    Refused, with every tree as it was, if staging found a problem, if a file was changed since it was read, or if there
+    is no room.
     """
-    problems = [problem for change in staged for problem in change.problems]
-    if problems:
-        first = problems[0]
-        raise Refused(f"{first.file}: found {first.found}; nothing was changed", help=first.help, problems=problems)
+    if problems := [problem for change in staged for problem in change.problems]:
+        raise Refused(f"{problems[0].found}; nothing was changed", help=problems[0].help, problems=problems)
     changing = [change for change in staged if change.begins]
     places = [place for change in changing for place in change.places.values()]
     if len(set(places)) != len(places):
@@ -181,9 +171,7 @@ def write(staged: Sequence[Staged]) -> None:
             with suppress(OSError):  # what remains does no harm, and goes with the next change
                 change.tree.state_directory.tidy(change.tree.receipt)
         if isinstance(error, OSError):
-            raise Refused(
-                f"{_reason(error)}; nothing was changed", help=f"{_remedy(error)}, and run the command again"
-            ) from error
+            raise Refused(f"{_reason(error)}; nothing was changed", help=f"{_REMEDY}, and run this again") from error
         raise
     try:
         for change in changing:
@@ -194,9 +182,11 @@ def write(staged: Sequence[Staged]) -> None:
             change.tree.state_directory.end(change.ends)
     except OSError as error:
         raise Fp4PatchError(
-            f"the change was interrupted: {_reason(error)}",
-            help=f"{_remedy(error)}; then {COMPLETION}",
+            f"the change was interrupted: {_reason(error)}", help=f"{_REMEDY}; then {COMPLETION}"
         ) from error
+
+
+_REMEDY = "make room, or become the user who may write there"
 
 
 def _prepare(change: Staged) -> None:
@@ -206,27 +196,15 @@ def _prepare(change: Staged) -> None:
     pristine = (tree.pristine(path) for path in change.begins.files)
     state.prepare(change.begins, change.ends, (*(data for data in pristine if data is not None), *change.diffs))
     for path, place in change.places.items():
-        data = change.files[path].after
-        assert data is not None
-        # A receipt is input: it may not have a file made that more users may write than usual.
-        mode = tree.on_record[path].mode & 0o755 if path in tree.on_record else 0o644
-        files.create(state.temporary(path), data, like=place, mode=mode)
+        files.create(state.temporary(path), change.files[path].after or b"", like=place)
 
 
 def _must_be_as_read(changing: Sequence[Staged]) -> None:
     """Refused: a file is not what it was when it was read."""
-    problems = [
-        Problem("the bytes that were read a moment ago", "others", "run the command again", file=path)
-        for change in changing
-        for path in change.places
-        if (now := change.tree.tree.read(path)) is None or now.data != change.files[path].before
-        if now is not None or change.files[path].before is not None
-    ]
-    if problems:
-        first = problems[0]
-        raise Refused(
-            f"{first.file} was edited while we looked at it; nothing was changed", help=first.help, problems=problems
-        )
+    for change in changing:
+        for path in change.places:
+            if files.read(change.tree.root, path) != change.files[path].before:
+                raise refuse(path, "the bytes that were read a moment ago", "others", help="run the command again")
 
 
 def _replace_files(change: Staged) -> None:
@@ -237,12 +215,5 @@ def _replace_files(change: Staged) -> None:
         files.sync(folder)
 
 
-def _remedy(error: OSError) -> str:
-    if isinstance(error, PermissionError):
-        return "become the user who may write there"
-    return "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "remove the cause"
-
-
 def _reason(error: OSError) -> str:
-    reason = error.strerror or str(error)
-    return f"{error.filename}: {reason}" if error.filename else reason
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)

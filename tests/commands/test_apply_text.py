@@ -9,9 +9,10 @@ from rich.console import Console
 from fp4patch.commands import apply as report
 from fp4patch.commands import status
 from fp4patch.core.results import Problem, State
-from fp4patch.tree.apply import Applied, ApplyState, FileResult, TreeResult
-from fp4patch.tree.result import PatchStatus, Remainder
+from fp4patch.tree.apply import Applied, ApplyState, TreeResult
+from fp4patch.tree.receipt import PatchStatus, Remainder
 from fp4patch.tree.status import FileStatus, TreeStatus
+from fp4patch.tree.write import FileResult
 
 PATCHES = (
     PatchStatus("vllm/e2m1-asm", State.APPLIED, ""),
@@ -22,7 +23,7 @@ FOREIGN = Problem("the pristine bytes", "a file that was edited since", file="a.
 
 
 def tree(name: str, state: ApplyState, *problems: Problem) -> TreeResult:
-    changed = FileResult("b.h", State.APPLIED, ("vllm/e2m1-asm 1",), b"old\n", b"new\n")
+    changed = FileResult("b.h", ("vllm/e2m1-asm 1",), b"old\n", b"new\n")
     return TreeResult(Path(name), "vllm", "0.33.0", "next3", state, (changed,), problems, PATCHES, ("a note",), LEFT)
 
 

@@ -31,7 +31,7 @@ def test_variants_apply_and_revert(
     for variant, software in (*(others if version in VERSIONS[::5] else ()), ("next3", "fp4patch_half_pair")):
         capsys.readouterr()
         assert cli.run(["apply", "--variant", variant, "--json", str(tree)]) == 0
-        document = json.loads(capsys.readouterr().out)
+        (document,) = json.loads(capsys.readouterr().out)["trees"]
         assert (document["state"], document["version"], document["variant"]) == ("applied", version, variant)
         twins = 0
         patched = [path for path in tree.glob("csrc/**/*.cu*") if b"fp4patch_" in path.read_bytes()]

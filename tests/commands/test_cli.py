@@ -123,7 +123,7 @@ def test_the_recorded_matrix_is_what_the_real_trees_say(
 ) -> None:
     rows = json.loads((data_root() / MATRIX).read_text())["rows"]
     (row,) = [row for row in rows if (row["target"], row["version"]) == ("cutlass", version)]
-    found = fp4patch("status", "--json", pristine_tree("cutlass", version)).document
+    found = fp4patch("status", "--json", pristine_tree("cutlass", version)).tree
     assert {p["patch"]: p["state"].replace("pristine", "applied") for p in found["patches"]} == row["states"]
 
 

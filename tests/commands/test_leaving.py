@@ -38,5 +38,5 @@ def test_a_file_that_may_not_be_read_is_not_called_foreign(fp4patch: Callable[..
     assert "run fp4patch as a user who may read it" in said.stderr
     (tree / GUARD).chmod(0o644)
     (tree / CONVERTER).write_bytes(b"\0")
-    files = {file["path"]: file["state"] for file in fp4patch("status", "--json", tree).document["files"]}
+    files = {file["path"]: file["state"] for file in fp4patch("status", "--json", tree).tree["files"]}
     assert files == {GUARD: "applied", CONVERTER: "foreign"}

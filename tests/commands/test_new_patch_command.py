@@ -72,7 +72,7 @@ def test_the_directory_can_be_applied_and_says_which_releases_it_fits(
     assert list(patch.releases.values()) == ["drifted", "pristine", "drifted", "pristine", "upstreamed"]
     assert patch.applies == ">=0.1.0,<=0.3.0,!=0.2.0"
     applied = fp4patch("apply", "--variant", "native", "--with", patch.directory, "--json", tree)
-    assert (applied.status, "mlx/pr-7 1" in applied.document["files"][0]["patches"]) == (0, True)
+    assert (applied.status, "mlx/pr-7 1" in applied.tree["files"][0]["patches"]) == (0, True)
     with pytest.raises(UsageError, match="exists"):
         made(target, of)
 

@@ -27,6 +27,12 @@ class Said:
         assert document["schema"] == 1
         return dict(document)
 
+    @property
+    def tree(self) -> dict[str, Any]:
+        """The only tree of a document of apply, revert or status."""
+        (tree,) = self.document["trees"]
+        return dict(tree)
+
 
 def snapshot(tree: Path) -> dict[str, tuple[int, str]]:
     """Return mode and content (or link target) of everything below a directory."""

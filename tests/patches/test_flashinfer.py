@@ -260,7 +260,7 @@ def test_a_checkout_is_recognised_too(installed: Callable[[str], Path], fp4patch
         ("flashinfer", "0.5.0"),
         ("cutlass", "4.2.1"),
     ]
-    assert {file["path"] for file in done["files"]} >= {
+    assert {file["path"] for file in done["trees"][0]["files"]} >= {
         "csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh",
         "flashinfer/compilation_context.py",
     }

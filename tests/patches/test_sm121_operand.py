@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import verify
@@ -36,7 +35,7 @@ def states(tree: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     """The tree's state and the patch's."""
     capsys.readouterr()
     assert cli.run(["status", "--json", str(tree)]) == 0
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    (document,) = json.loads(capsys.readouterr().out)["trees"]
     return document["state"], next(p["state"] for p in document["patches"] if p["patch"] == "cutlass/sm121-operand")
 
 

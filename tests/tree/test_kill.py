@@ -14,24 +14,25 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.tree import files
-from fp4patch.tree.locked import locked
+from fp4patch.tree.fold import FoldedFile
+from fp4patch.tree.locked import LockedTree, locked
 from fp4patch.tree.receipt import Receipt
-from fp4patch.tree.write import DesiredFile, stage, write
+from fp4patch.tree.write import stage, write
 
 pytestmark = pytest.mark.slow
 
-PRISTINE = {"include/a.h": (b"a\r\n", 0o644), "include/deep/b.h": (b"b", 0o755), "README": (b"no header\n", 0o600)}
-VARIANTS = {
-    None: {},
-    "turbo": {"include/a.h": b"a\r\nturbo", "include/deep/b.h": b"bturbo"},
-    "next2": {"include/a.h": b"a\r\nnext2"},
-}
+A, B = "include/cutlass/float_subbyte.h", "include/cutlass/arch/b.h"
+PRISTINE = {A: (b"a\r\n", 0o644), B: (b"b", 0o755), "README": (b"no header\n", 0o600)}
+VARIANTS = {None: {}, "turbo": {A: b"a\r\nturbo", B: b"bturbo"}, "next2": {A: b"a\r\nnext2"}}
 SCENARIOS = {
     "apply-one": (1, None, "turbo"),
     "apply-two": (2, None, "turbo"),
@@ -52,10 +53,14 @@ def make_trees(base: Path, count: int) -> list[Path]:
     return roots
 
 
+def trees_at(roots: Sequence[Path]) -> AbstractContextManager[Sequence[LockedTree]]:
+    return locked([Identified(root, load().target("cutlass"), None) for root in roots])
+
+
 def bring(roots: Sequence[Path], variant: str | None) -> None:
     """Act like apply and revert: stage the desired state of each tree, and write."""
-    desired = {path: DesiredFile(data, ("cutlass/p 1",)) for path, data in VARIANTS[variant].items()}
-    with locked(roots) as trees:
+    desired = {path: FoldedFile(data, ("cutlass/p 1",)) for path, data in VARIANTS[variant].items()}
+    with trees_at(roots) as trees:
         staged = [stage(tree, desired, Receipt("0.1.0", "cutlass", "4.2.1", variant or "", (), {})) for tree in trees]
         assert not any(change.problems for change in staged)
         write(staged)
@@ -73,7 +78,7 @@ def expected(variant: str | None) -> Snapshot:
 
 def must_be(roots: Sequence[Path], variant: str | None) -> None:
     """Fails unless every tree is in the variant's state: by its receipt, by its bytes, and with no garbage."""
-    with locked(roots) as trees:
+    with trees_at(roots) as trees:
         for tree in trees:
             assert (tree.receipt.variant if tree.receipt else None) == variant
             assert not tree.interrupted
@@ -99,7 +104,7 @@ def begun_and_intact(roots: Sequence[Path], before: str | None, after: str | Non
         for path in set(found) - set(PRISTINE):
             assert path.endswith(".fp4patch-new"), path
             assert found[path][1] in {mode for _, mode in PRISTINE.values()}, path
-    with locked(roots) as trees:
+    with trees_at(roots) as trees:
         return any(tree.interrupted for tree in trees)
 
 

@@ -51,28 +51,28 @@ def test_what_git_clean_leaves_is_known_refused_and_put_back(
         small_cutlass(source, copy)
     checkout(copy)
     for variant in ("native", "next3"):
-        applied = fp4patch("apply", "--variant", variant, "--json", copy).document
+        applied = fp4patch("apply", "--variant", variant, "--json", copy).tree
         before = {file["path"]: file["before_sha256"] for file in applied["files"]}
         changed = sorted(file["path"] for file in applied["files"] if file["before_sha256"] != file["after_sha256"])
         assert bool(changed) is ((target, variant) != ("cutlass", "native"))
         git(copy, "clean", "-fdxq")
         if not changed:
-            assert fp4patch("status", "--json", copy).document["state"] == "pristine"
+            assert fp4patch("status", "--json", copy).tree["state"] == "pristine"
             continue
         for left in (changed, changed[len(changed) // 2 :]):  # all of them are left, then half of them
             for path in set(changed) - set(left):
                 git(copy, "checkout", "--", path)
-            status = fp4patch("status", "--json", copy).document
+            status = fp4patch("status", "--json", copy).tree
             assert sorted(file["path"] for file in status["files"]) == left
             assert {file["state"] for file in status["files"]} == {"foreign"}
             assert all(f"what fp4patch wrote for {variant} (" in note for note in status["notes"][: len(left)])
             refused = fp4patch("revert", "--json", copy)
             assert refused.status == 1
-            assert [problem["file"] for problem in refused.document["problems"]] == left
+            assert [problem["file"] for problem in refused.tree["problems"]] == left
         another = "next3" if variant == "native" else "native"
         refused = fp4patch("apply", "--variant", another, "--json", copy)
         assert refused.status == 1
-        assert {problem["file"] for problem in refused.document["problems"]} >= set(left)
+        assert {problem["file"] for problem in refused.tree["problems"]} >= set(left)
         follow(fp4patch("revert", copy))
         assert {path: sha256(copy / path) for path in before} == before
         assert git(copy, "status", "--porcelain", "--ignored") == ""
@@ -105,9 +105,9 @@ def test_git_stash_and_pop(fp4patch: Command, tree: Path) -> None:
     fp4patch("apply", "--variant", "turbo", tree)
     patched = sha256(tree / GUARD)
     git(tree, "stash", "-q")
-    assert fp4patch("status", "--json", tree).document["files"][0]["state"] == "pristine"
+    assert fp4patch("status", "--json", tree).tree["files"][0]["state"] == "pristine"
     git(tree, "stash", "pop", "-q")
-    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    assert fp4patch("status", "--json", tree).tree["state"] == "applied"
     git(tree, "stash", "-q")
     assert fp4patch("apply", tree).status == 0
     assert sha256(tree / GUARD) == patched
@@ -145,7 +145,6 @@ def test_another_tag_under_a_receipt_is_refused_until_the_receipt_goes(
 REWRITES: dict[str, Callable[[bytes], bytes]] = {
     "crlf": lambda data: data.replace(b"\n", b"\r\n"),
     "compact": lambda data: json.dumps(json.loads(data)).encode(),
-    "mark": lambda data: b"\xef\xbb\xbf" + data,
     "escapes": lambda data: data.replace(b"next2", b"n\\u0065xt2"),
 }
 
@@ -156,7 +155,7 @@ def test_a_receipt_that_was_reformatted_is_as_good(fp4patch: Command, tree: Path
     fp4patch("apply", "--variant", "next2", tree)
     receipt = tree / ".fp4patch/receipt.json"
     receipt.write_bytes(REWRITES[rewrite](receipt.read_bytes()))
-    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    assert fp4patch("status", "--json", tree).tree["state"] == "applied"
     assert fp4patch("apply", "--json", tree).document["state"] == "unchanged"
     assert fp4patch("revert", tree).status == 0
     assert snapshot(tree) == before
@@ -171,20 +170,17 @@ def test_a_receipt_that_was_reformatted_is_as_good(fp4patch: Command, tree: Path
 @pytest.mark.parametrize(
     ("path", "comment"), [("a.cuh", b"//"), ("m.py", b"#"), ("x.cmake", b"#"), ("CMakeLists.txt", b"#")]
 )
-def test_a_stamp_is_found_and_tells_whether_the_file_is_as_written(body: bytes, path: str, comment: bytes) -> None:
+def test_a_stamp_is_found_also_in_a_file_that_was_edited_since(body: bytes, path: str, comment: bytes) -> None:
     data = stamped(body, b"pristine", path, "next3", ("vllm/a 1", "vllm/b 2"))
     assert data.startswith(body)
     assert data.endswith(b"\n") is body.endswith(b"\n")
     assert data.count(b"\r\n") in (0, data.count(b"\n"))
     (line,) = data[len(body) :].split(b"\r\n" if b"\r\n" in data else b"\n")[not body.endswith(b"\n") :][:1]
     assert line.startswith(comment + b" fp4patch next3: vllm/a 1, vllm/b 2; pristine ")
-    stamp = find_stamp(data)
-    assert stamp
-    assert (stamp.variant, stamp.patches, stamp.intact) == ("next3", ("vllm/a 1", "vllm/b 2"), True)
-    for edited in (b"x" + data, data + b"\nint b;\n", data.replace(b"fp4patch next3", b"fp4patch turbo") + b"\n//"):
-        again = find_stamp(edited)
-        assert again
-        assert not again.intact
+    for found in (data, b"x" + data, data + b"\nint b;\n"):
+        stamp = find_stamp(found)
+        assert stamp
+        assert stamp.group("variant", "patches") == (b"next3", b"vllm/a 1, vllm/b 2")
     assert find_stamp(body) is None
 
 

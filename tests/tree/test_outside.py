@@ -41,7 +41,7 @@ def test_a_diff_is_in_the_receipt_and_its_directory_is_not_needed_again(
     fp4patch: Command, tree: Path, patch: Path
 ) -> None:
     before = snapshot(tree)
-    applied = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).document
+    applied = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).tree
     assert {f["path"]: f["patches"] for f in applied["files"]} == {
         HEADER: ["mlx/pr-1 1"],
         SETUP: ["mlx/pr-1 1"],
@@ -53,7 +53,7 @@ def test_a_diff_is_in_the_receipt_and_its_directory_is_not_needed_again(
     after = snapshot(tree)
     shutil.rmtree(patch)
 
-    status = fp4patch("status", "--json", tree).document
+    status = fp4patch("status", "--json", tree).tree
     assert {p["patch"]: p["state"] for p in status["patches"]} == {"mlx/pr-1": "applied", "mlx/family-guard": "applied"}
     assert LINK in status["notes"][0]
     assert fp4patch("apply", tree).status == 0
@@ -84,16 +84,16 @@ def test_a_diff_that_upstream_has_retires_and_half_of_one_is_refused(
     assert "all changes of the diff, or none" in refused.err
     assert snapshot(tree) == before
     (tree / HEADER).write_text((tree / HEADER).read_text().replace("T x, y, z, w;", "T x;\n  T y, z, w;"))
-    done = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).document
+    done = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).tree
     assert [file["path"] for file in done["files"] if file["state"] == "applied"] == [CONVERSION]
-    states = {patch["patch"]: (patch["state"], patch["because"]) for patch in done["trees"][0]["patches"]}
+    states = {patch["patch"]: (patch["state"], patch["because"]) for patch in done["patches"]}
     assert states["mlx/pr-1"] == ("upstreamed", "the source has this change")
 
 
 def test_edits_of_the_variant_find_what_a_diff_has_added(fp4patch: Command, tree: Path, tmp_path: Path) -> None:
     text = (tree / CONVERSION).read_text().replace("#include", "#include <cstdint>\n#include", 1)
     patch = outside(tmp_path / "pr-2", "mlx", diff_of(tree, {CONVERSION: text}))
-    done = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).document
+    done = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).tree
     (file,) = (file for file in done["files"] if file["path"] == CONVERSION)
     assert file["patches"] == ["mlx/pr-2 1", "mlx/family-guard 1"]
 
@@ -130,7 +130,7 @@ def test_an_interrupted_change_of_diffs_is_completed_or_reverted(
             status = fp4patch("apply", "--variant", "native", "--with", other, tree).status
         if status == 0:
             break
-        begun = fp4patch("status", "--json", tree).document["trees"][0]["interrupted"]
+        begun = fp4patch("status", "--json", tree).tree["interrupted"]
         assert fp4patch("apply", tree).status == 0
         done = "set(A B)" in (tree / LISTS).read_text()
         assert done is ("print(os)" in (tree / SETUP).read_text())

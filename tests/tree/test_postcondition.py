@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -26,7 +25,7 @@ def test_python_with_the_instruction_is_named_by_apply_and_status(
     said = fp4patch("apply", "--variant", "next3", "--diff", tree).out
     for file in IN_PYTHON:
         assert re.search(rf"^ +{file}:\d+: cvt", said, re.MULTILINE)
-    status = json.loads(fp4patch("status", "--json", tree).out)
+    status = fp4patch("status", "--json", tree).tree
     places = [place for place in status["remainders"] if place["patch"] == "vllm/e2m1-asm"]
     assert {place["file"] for place in places} == set(IN_PYTHON)
     assert all("GPU at hand" in place["because"] for place in places)
@@ -74,7 +73,7 @@ def test_a_place_that_no_edit_finds_is_refused_by_name(
     assert refused.status == 1
     assert place in refused.err
     assert not (tree / ".fp4patch").exists()
-    patches = json.loads(fp4patch("status", "--json", tree).out)["patches"]
+    patches = fp4patch("status", "--json", tree).tree["patches"]
     assert "drifted" in {one["state"] for one in patches}
 
 
@@ -83,9 +82,9 @@ def test_code_that_comes_after_apply_and_that_no_edit_finds_is_drift_of_the_tree
 ) -> None:
     tree = vllm("0.14.1")
     fp4patch("apply", "--variant", "next3", tree)
-    assert json.loads(fp4patch("status", "--json", tree).out)["state"] == "applied"
+    assert fp4patch("status", "--json", tree).tree["state"] == "applied"
     place = _generated(tree)
-    status = json.loads(fp4patch("status", "--json", tree).out)
+    status = fp4patch("status", "--json", tree).tree
     assert status["state"] == "drifted"
     assert {file["state"] for file in status["files"]} == {"applied", "pristine"}
     assert [one["because"].partition(":")[0] for one in status["patches"] if one["state"] == "drifted"] == [place]
@@ -101,7 +100,7 @@ def test_copies_that_setuptools_makes_are_not_of_the_tree(
         copies = tree / place / "vllm/csrc"
         copies.mkdir(parents=True)
         (copies / "convert.cu").write_text('asm("cvt.rn.satfinite.e2m1x2.f32 %0, %1, %2;" : "=r"(x) : "f"(a), "f"(b));')
-        assert fp4patch("status", "--json", tree).document["state"] == state
+        assert fp4patch("status", "--json", tree).tree["state"] == state
 
 
 @pytest.mark.parametrize(("place", "link"), [("csrc/moved", "../moved"), ("moved", "../../moved"), (".m", "../../.m")])

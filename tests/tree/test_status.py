@@ -36,7 +36,7 @@ def test_a_tree_is_folded_again_only_if_something_changed(
 
     def said() -> Any:
         folds.clear()
-        return fp4patch("status", "--json", tree).document
+        return fp4patch("status", "--json", tree).tree
 
     recorded = said()
     assert not folds
@@ -71,7 +71,7 @@ def test_another_fp4patch_folds_again(
     tree = small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "tree")
     fp4patch("apply", "--variant", "next2", tree)
     monkeypatch.setattr("fp4patch.tree.candidate_files.source_hash", lambda *_: "of another release")
-    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    assert fp4patch("status", "--json", tree).tree["state"] == "applied"
     assert folds
 
 
@@ -85,16 +85,16 @@ def test_a_file_that_is_larger_than_any_source_is_named_and_not_read(
             file.truncate(30 << 30)
 
     grow("include/cutlass/sparse.h")
-    (document,) = fp4patch("apply", "--variant", "next3", "--json", tree).document["trees"]
+    document = fp4patch("apply", "--variant", "next3", "--json", tree).tree
     assert [place["file"] for place in document["remainders"]] == ["include/cutlass/sparse.h"]
     assert "larger than 16 MiB" in document["remainders"][0]["because"]
-    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    assert fp4patch("status", "--json", tree).tree["state"] == "applied"
     grow(GUARD)
-    for command in ("status", "revert"):
-        said = fp4patch(command, "--json", tree)
-        assert (said.status, said.document["problems"][0]["found"]) == (1, "File too large")
+    assert (said := fp4patch("status", "--json", tree)).status == 1
+    assert said.document["problems"][0]["found"] == "File too large"
+    assert fp4patch("revert", "--json", tree).tree["problems"][0]["found"] == "File too large"
     other = small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "other")
     tree = other
     grow(EPILOGUE)
-    (problem,) = fp4patch("apply", "--variant", "next3", "--json", tree).document["problems"]
+    (problem,) = fp4patch("apply", "--variant", "next3", "--json", tree).tree["problems"]
     assert (problem["file"], problem["found"]) == (EPILOGUE, "File too large")
