@@ -50,12 +50,11 @@ def _in(spans: Sequence[range], lines: Sequence[int]) -> bool:
     return any((at := bisect_left(lines, span.start)) < len(lines) and lines[at] < span.stop for span in spans)
 
 
-_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', re.MULTILINE)
-_FILE = re.compile(r'^\s*\.file\s+(\d+) "((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_MARKER = re.compile(r'^# (\d+) "([^"]*)".*\n', re.MULTILINE)
+_FILE = re.compile(r'^\s*\.file\s+(\d+) "([^"]*)"', re.MULTILINE)
 _AT = re.compile(r"(?:^\s*\.loc\s+|\binlined_at )(\d+) (\d+)\b", re.MULTILINE)
 _HEAD = re.compile(r"^(?:\.\w+\s+)*?\.(entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$]+)[^{;]*^\{", re.MULTILINE)
 _COMMENT = re.compile(r"//.*")
-_ESCAPED = re.compile(rb"\\(?:([0-7]{3})|(.))")
 _NAME = re.compile(r"[\w$]+")
 
 
@@ -74,12 +73,10 @@ def source_lines(preprocessed: Path, assembly: Path, folder: Path, files: Collec
             # To the compiler a form feed is no end of a line.
             lines = (number for number, line in enumerate(text.split("\n"), first) if line.strip())
             read.setdefault(wanted[path], set()).update(lines)
-    kernels = _of_kernels if assembly.suffix == ".ptx" else _of_host
-    code = {
-        kernel: _sorted({wanted[path]: lines for path, lines in found.items() if path in wanted})
-        for kernel, found in kernels(_text(assembly))
-    }
-    return SourceLines(_sorted(read), code)
+    made = _text(assembly)
+    names = {number: wanted.get(os.path.normpath(path), "") for number, path in _FILE.findall(made)}
+    bodies = _kernels(made) if assembly.suffix == ".ptx" else {"host": made}
+    return SourceLines(_sorted(read), {kernel: _lines(body, names) for kernel, body in bodies.items()})
 
 
 def _text(file: Path) -> str:
@@ -91,44 +88,31 @@ def _parts(preprocessed: str) -> Iterator[tuple[str, int, str]]:
     markers = list(_MARKER.finditer(preprocessed))
     ends = [*(marker.start() for marker in markers[1:]), len(preprocessed)]
     for marker, end in zip(markers, ends, strict=False):
-        yield os.path.normpath(unescaped(marker[2])), int(marker[1]), preprocessed[marker.end() : end]
+        yield os.path.normpath(marker[2]), int(marker[1]), preprocessed[marker.end() : end]
 
 
-def _of_kernels(ptx: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
-    """Yield each kernel with the lines of its code by file."""
-    files = _names(ptx)
+def _kernels(ptx: str) -> dict[str, str]:
+    """Return the text of each kernel, with that of the functions that it calls."""
     heads = list(_HEAD.finditer(ptx))
     ends = [*(head.start() for head in heads[1:]), len(ptx)]
     bodies = {head[2]: ptx[head.end() : end] for head, end in zip(heads, ends, strict=False)}
     # A comment before a function has its name.
     called = {name: bodies.keys() & set(_NAME.findall(_COMMENT.sub("", body))) for name, body in bodies.items()}
+    kernels = {}
     for kernel in (head[2] for head in heads if head[1] == "entry"):
         inside = {kernel}
-        while more := set[str]().union(*(called[one] for one in inside)) - inside:
+        while more := set[str]().union(*(called[function] for function in inside)) - inside:
             inside |= more
-        yield kernel, _lines("".join(bodies[one] for one in inside), files)
+        kernels[kernel] = "".join(bodies[function] for function in inside)
+    return kernels
 
 
-def _of_host(assembly: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
-    """Yield the lines of all host code by file: the compiler leaves out what nothing calls."""
-    yield "host", _lines(assembly, _names(assembly))
-
-
-def _names(assembly: str) -> dict[str, str]:
-    return {number: os.path.normpath(unescaped(path)) for number, path in _FILE.findall(assembly)}
-
-
-def _lines(assembly: str, files: Mapping[str, str]) -> dict[str, set[int]]:
+def _lines(assembly: str, names: Mapping[str, str]) -> Files:
     lines: dict[str, set[int]] = {}
     for number, line in _AT.findall(assembly):
-        lines.setdefault(files.get(number, ""), set()).add(int(line))
-    return lines
-
-
-def unescaped(path: str) -> str:
-    """Return the name of a file that a compiler wrote in quotes, with backslashes, and in octal what is not ASCII."""
-    name = _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]) if found[1] else found[2], os.fsencode(path))
-    return os.fsdecode(name)
+        if name := names.get(number):
+            lines.setdefault(name, set()).add(int(line))
+    return _sorted(lines)
 
 
 def _sorted(files: Mapping[str, Collection[int]]) -> Files:

@@ -48,10 +48,10 @@ extern "C" __global__ void __launch_bounds__(64) two(float* x) {
 
 def compiled(folder: Path, toolchain: Toolchain, *flags: str) -> Path:
     """Compile the kernels in a directory; return the cubin, beside which the compiler's other files are."""
-    (folder / "a trée").mkdir(parents=True)
-    (folder / "a trée/a header.h").write_text(HEADER)
+    (folder / "a tree").mkdir(parents=True)
+    (folder / "a tree/a header.h").write_text(HEADER)
     (folder / "kernels.cu").write_text(KERNELS)
-    command = [str(toolchain.nvcc), *toolchain.flags, "-arch=sm_121a", "-cubin", "-O3", f"-I{folder}/a trée", *flags]
+    command = [str(toolchain.nvcc), *toolchain.flags, "-arch=sm_121a", "-cubin", "-O3", f"-I{folder}/a tree", *flags]
     command += ["-keep", "-keep-dir", str(folder), f"{folder}/kernels.cu", "-o", f"{folder}/kernels.cubin"]
     subprocess.run(command, check=True, capture_output=True)
     return folder / "kernels.cubin"
@@ -61,7 +61,7 @@ def compiled(folder: Path, toolchain: Toolchain, *flags: str) -> Path:
 def lines(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> SourceLines:
     folder = tmp_path_factory.mktemp("kernels")
     compiled(folder, toolchain, *WITH_LINES)
-    return source_lines(folder / "kernels.cpp1.ii", folder / "kernels.ptx", folder / "a trée", ["a header.h", "b.h"])
+    return source_lines(folder / "kernels.cpp1.ii", folder / "kernels.ptx", folder / "a tree", ["a header.h", "b.h"])
 
 
 def test_a_function_has_code_where_it_was_inlined_or_is_called_and_nowhere_else(lines: SourceLines) -> None:
