@@ -45,7 +45,6 @@ from fp4patch.core.errors import EXIT_REFUSED
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
 @click.option("--details", is_flag=True, help="Print all rows, executions and probes that did not run.")
-@click.option("--strict", is_flag=True, help="Fail if a line that a patch changes was not judged.")
 def verify(
     trees: tuple[Path, ...],
     variant: str | None,
@@ -57,7 +56,6 @@ def verify(
     execute: bool,
     every_probe: bool,
     details: bool,
-    strict: bool,
 ) -> None:
     """Compile the probes of a patched TREE and check the code.
 
@@ -78,7 +76,6 @@ def verify(
         jobs=jobs,
         execute=execute,
         every_probe=every_probe,
-        strict=strict,
     )
     with progress_bar("steps") as tick:
         reports = verify_trees(trees, request, on_progress=tick)

@@ -5,7 +5,6 @@ shows when one is opened.
 """
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import filterfalse
@@ -41,7 +40,6 @@ def page(reports: Sequence[VerifyReport]) -> str:
         comparison=comparison,
         packed_rows=packed_rows,
         by_change=by_change,
-        command=command,
     )
     # A path that is not UTF-8 arrives as lone surrogates, which no file can hold.
     return rendered.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -49,11 +47,8 @@ def page(reports: Sequence[VerifyReport]) -> str:
 
 def by_change(results: Sequence[ProbeResult]) -> tuple[list[ProbeResult], list[ProbeResult]]:
     """Return the rows that failed or changed, the greatest difference first, and the others."""
-
-    def changed(row: ProbeResult) -> bool:
-        return row.verdict.failed or not (row.identical or row.kind is ProbeKind.HOST)
-
-    return sorted(filter(changed, results), key=verify_text.by_effect), [*filterfalse(changed, results)]
+    changed = sorted(filter(verify_text.differs, results), key=verify_text.by_effect)
+    return changed, [*filterfalse(verify_text.differs, results)]
 
 
 def packed_rows(result: ProbeResult) -> str:
@@ -107,9 +102,3 @@ def comparison(result: ProbeResult) -> str:
         same = f"identical: not one byte of the {counted(before.size, 'instruction')} differs"
         return same if result.identical else f"{before.size:,} → {after.size:,} instructions"
     return f"machine code only {'before' if before else 'after'} the patches" if before or after else "no machine code"
-
-
-def command(report: VerifyReport) -> str:
-    """Return the command that makes the report again."""
-    archs = ["--arch", ",".join(map(str, report.arch))] if report.arch else []
-    return shlex.join(["fp4patch", "verify", "--variant", report.variant, *archs, report.tree])

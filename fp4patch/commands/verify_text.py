@@ -23,8 +23,6 @@ ROWS = 12
 """Rows of the short table: with verdict and effect they fill one screen."""
 LEGEND = f"pristine → patched; {NONE}: it does not compile; FP4 cvt: conversions by the hardware"
 MORE = "--details: every row, execution and unchecked line; --report FILE.html: both listings"
-MANY = 2
-"""If a row is about more targets and about all, it does not name them."""
 Numbers = tuple[tuple[int, int, int] | None, ...]
 """Instructions, branches and FP4 conversions of the code before and after."""
 
@@ -180,14 +178,12 @@ def _rows(results: Sequence[ProbeResult], *, every: bool) -> RenderableType:
     """
     alike: dict[tuple[str, Numbers, Verdict], list[ProbeResult]] = {}
     for row in results:
-        changed = row.kind is not ProbeKind.HOST and not row.identical
-        if every or changed or row.verdict.failed:
+        if every or differs(row):
             alike.setdefault((row.probe, _numbers(row), row.verdict), []).append(row)
     rows = sorted(alike.values(), key=lambda same: by_effect(same[0]))
     shown, same = rows if every else rows[:ROWS], sum(bool(row.identical) for row in results)
-    archs = len({row.arch for row in results})
     columns = [folded("probe"), folded("targets"), *map(number, ("instructions", "branches", "FP4 cvt"))]
-    lines = [table([*columns, whole("verdict")], [_cells(row, archs) for row in shown], gap=1)] if shown else []
+    lines = [table([*columns, whole("verdict")], map(_cells, shown), gap=1)] if shown else []
     notes = {
         LEGEND: shown,
         f"{len(rows) - len(shown)} more rows changed: --details": len(rows) > len(shown),
@@ -196,15 +192,17 @@ def _rows(results: Sequence[ProbeResult], *, every: bool) -> RenderableType:
     return Group(*lines, *(Text(note, "dim") for note, holds in notes.items() if holds))
 
 
-def _cells(same: Sequence[ProbeResult], archs: int) -> tuple[RenderableType | str, ...]:
+def differs(row: ProbeResult) -> bool:
+    """Return whether a row is of interest: it failed, or its code changed."""
+    return row.verdict.failed or not (row.identical or row.kind is ProbeKind.HOST)
+
+
+def _cells(same: Sequence[ProbeResult]) -> tuple[RenderableType | str, ...]:
     row = same[0]
     before, after = ([NONE] * 3 if side is None else side for side in _numbers(row))
-    changes = [f"{old} → {new}" for old, new in zip(before, after, strict=True)]
-    if row.kind is ProbeKind.HOST and not (row.before or row.after):
-        changes = ["host pass", NONE, NONE]
-    names = " ".join(str(result.arch).removeprefix("sm_") for result in same)
-    every = f"all {archs}" if len(same) == archs > MANY else names
-    return (short_name(row.probe), every, *changes, Text(row.verdict.value, style=STYLES[row.verdict]))
+    changes = (f"{old} → {new}" for old, new in zip(before, after, strict=True))
+    archs = " ".join(str(result.arch).removeprefix("sm_") for result in same)
+    return (short_name(row.probe), archs, *changes, Text(row.verdict.value, style=STYLES[row.verdict]))
 
 
 def _numbers(row: ProbeResult) -> Numbers:

@@ -12,7 +12,7 @@ and lines of braces alone need no check. On each target that something was compi
   of a function, if such a probe read the line.
 - A line is judged if it is on one target: on another the instruction may be in the place of the software.
 - A line that the preprocessor leaves out on every target is not checked, and neither is a file that no probe reads.
-  Both are named, and are no failure for ``--strict``.
+  Both are named.
 - A long block of changed lines that another changed file has too, such as an encoder, is judged line by line with it.
 - A line of a build file is judged if the build was evaluated, and a line of an edit's `condition` likewise.
 """

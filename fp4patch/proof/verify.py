@@ -7,7 +7,7 @@ aside, and the report states this.
 
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,13 +21,13 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch, requested
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.results import Problem, Rewritten
+from fp4patch.core.results import Rewritten
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.edits.language import language
 from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
 from fp4patch.proof.counts import Records, file_of, recorded
-from fp4patch.proof.coverage import NO_CODE, Coverage, coverage
+from fp4patch.proof.coverage import coverage
 from fp4patch.proof.dependence import dependencies
 from fp4patch.proof.execute import ExecuteRequest, checks_of, checks_with_other_flags, execute_probes, with_checks
 from fp4patch.proof.execution.result import Executed
@@ -56,7 +56,6 @@ class VerifyRequest:
     execute: bool = True
     """Execute the machine code on the host."""
     every_probe: bool = False
-    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,6 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
             # Where the variant changes nothing, that no probe ran is no mistake.
             *(problems if folded.applied or results else ()),
             *depends,
-            *(_unjudged_lines(lines) if request.strict else ()),
         ),
         seconds=round(time.monotonic() - began, 3),
         fp4patch=__version__,
@@ -208,13 +206,6 @@ def _evaluated_lines(
     built = {patch.id for patch in patches if any(builds.check_id(patch, check) in checks for check in patch.builds)}
     of_builds = [path for path in authors if built.issuperset(authors[path]) and language(path) in ("cmake", "python")]
     return {**evaluated.lines, **{path: [range(1, sys.maxsize)] for path in of_builds}}
-
-
-def _unjudged_lines(coverage: Coverage) -> Iterator[Problem]:
-    """Yield a problem for each stretch of changed lines that a target compiles, and that nothing judged."""
-    for span in coverage.unjudged_for(NO_CODE):
-        expected = f"a check of lines {span.first} to {span.last}"
-        yield Problem(expected, f"none: {span.because}", file=span.file, line=span.first)
 
 
 def _configured(run: _Run) -> tuple[Arch, ...]:

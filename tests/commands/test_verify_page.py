@@ -76,7 +76,6 @@ def test_it_has_the_verdict_every_row_and_the_reason_of_a_failure() -> None:
         "identical: not one byte of the 3 instructions differs",
         "both sides would be paid for",
         "a.h(3): error: no",
-        "fp4patch verify --variant next2 --arch sm_120a,sm_121a ./cutlass",
     ):
         assert text in shown
     assert [tag for tag, attributes in parsed.tags if "open" in attributes] == ["details"] * 2  # those that failed

@@ -74,7 +74,7 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     assert all(span["file"] == HEADER and span["first"] in other_text[:60] for span in unjudged)
 
 
-def test_a_changed_function_that_no_probe_calls_is_named_and_fails_only_strictly(
+def test_a_changed_function_that_no_probe_calls_is_named(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"encode-float-x8": "cutlass"})))
@@ -97,9 +97,6 @@ def test_a_changed_function_that_no_probe_calls_is_named_and_fails_only_strictly
     assert {body(" e2m1_x2(float"), body(" e2m1_x16(float")} <= named
     first = f"{spans[0]['file']}:{spans[0]['first']}"
     assert re.search(rf"PASS .* not judged: {first}", " ".join(capsys.readouterr().out.split()))
-    status, document = verify(tree, "next3", "--arch", "sm_121", "--strict")
-    assert (status, document["verdict"]) == (1, "fail")
-    assert min(named) in [problem["line"] for problem in document["problems"]]
 
 
 HEADER = "include/cutlass/numeric_conversion.h"

@@ -237,10 +237,10 @@ def test_verify_states_what_a_diff_changes_and_judges_the_variant(
     patch = outside(tmp_path / "pr-1", "mlx", diff_of(tree, changes))
     assert fp4patch("apply", "--variant", "native", "--with", patch, tree).status == 0
     shutil.rmtree(patch)
-    status, document = verify(tree, "native", "--strict")
+    status, document = verify(tree, "native")
     assert (status, document["verdict"]) == (0, "pass")
     assert document["diffs"] == {"mlx/pr-1": 3}
     assert document["patches"] == ["mlx/pr-1 1", "mlx/family-guard 1"]
-    assert document["coverage"]["lines"] > 0
+    assert document["coverage"]["unjudged"] == []
     said = fp4patch("verify", "--no-execute", tree)
     assert "mlx/pr-1: 3 changed files, 0 checks" in " ".join(said.out.split())
