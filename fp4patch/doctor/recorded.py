@@ -54,7 +54,7 @@ class Survey:
     """All recorded trees, and the CUDA releases that were asked about."""
 
     cudas: tuple[str, ...]
-    lists: Mapping[str, tuple[str, ...]]
+    lists: Mapping[str, Sequence[str]]
     """Arch lists of each target."""
     trees: tuple[RecordedTree, ...]
 
@@ -73,24 +73,26 @@ def record_of(root: Path, name: str) -> Any:
 def read(root: Path) -> Survey:
     """Return what is recorded below the catalog's root."""
     record = record_of(root, RECORD)
-    known, cudas = load().targets, tuple(record["cudas"])
     trees = []
     for release in record["releases"]:
-        target = known[release["target"]]
-        lists = {asked: at for at, asked in enumerate(record["lists"][target.name])}
+        target, claims = load().targets[release["target"]], release.get("claims", release["version"])
+        tree = Identified(TREE, target, Version(claims))
+        content = Content(tuple(release.get("content", [release["version"]])))
         for variant, number in release["states"].items():
             state = record["states"][number]
-            rows = {
-                (cuda, asked): record["rows"][state["rows"][at][lists[asked]]]
-                for at, cuda in enumerate(cudas)
-                for asked in (lists if state["rows"] else ())
-            }
-            opened = {
-                (cuda, gpu): targets[at] for gpu, targets in state["opened"].items() for at, cuda in enumerate(cudas)
-            }
-            facts = _facts(target, release, state, rows, opened)
+            facts = TreeFacts(
+                tree=tree,
+                content=content,
+                variant=state["variant"],
+                state=State(state["state"]),
+                claims=claims,
+                patches=tuple(PatchInTree(patch, State.PRISTINE, "", ()) for patch in state["open"]),
+                findings=tuple(content_findings(tree, content)),
+                rows=partial(_rows, target, record, state["rows"]),
+                opened=partial(_opened, record["cudas"], state["opened"]),
+            )
             trees.append(RecordedTree(target.name, release["version"], variant, number, facts))
-    return Survey(cudas, {name: tuple(lists) for name, lists in record["lists"].items()}, tuple(trees))
+    return Survey(tuple(record["cudas"]), record["lists"], tuple(trees))
 
 
 def examine_release(root: Path, release: str, question: Question) -> TreeReport:
@@ -118,45 +120,19 @@ def examine_release(root: Path, release: str, question: Question) -> TreeReport:
     return replace(report, root=release, next_command=command)
 
 
-def usual_rows(root: Path, target: Target, version: str, question: Question) -> tuple[BuildRow, ...]:
-    """Return the recorded results of a release for the usual lists."""
-    (facts,) = (t.facts for t in read(root).trees if (t.target, t.version, t.variant) == (target.name, version, ""))
-    return facts.rows(replace(question, asked=""), cuda_of(question))[0]
-
-
-def _facts(
-    target: Target,
-    release: Mapping[str, Any],
-    state: Mapping[str, Any],
-    rows: Mapping[tuple[str, str], Mapping[str, Any]],
-    opened: Mapping[tuple[str, str], Sequence[str] | None],
-) -> TreeFacts:
-    claims = release.get("claims", release["version"])
-    tree = Identified(TREE, target, Version(claims))
-    content = Content(tuple(release.get("content", [release["version"]])))
-    return TreeFacts(
-        tree=tree,
-        content=content,
-        variant=state["variant"],
-        state=State(state["state"]),
-        claims=claims,
-        patches=tuple(PatchInTree(patch, State.PRISTINE, "", ()) for patch in state["open"]),
-        findings=tuple(content_findings(tree, content)),
-        rows=partial(_rows, target, rows),
-        opened=partial(_opened, opened),
-    )
-
-
 def _rows(
     target: Target,
-    rows: Mapping[tuple[str, str], Mapping[str, Any]],
+    record: Mapping[str, Any],
+    numbers: Sequence[Sequence[int]],
     question: Question,
     cuda: Version | None,
 ) -> tuple[tuple[BuildRow, ...], list[Finding]]:
     if target.build is None:
         return (), []
-    pairs = [pair for pair in pairs_of(target.build, question, cuda) if pair in rows]
-    made = tuple(_row(release, asked, rows[release, asked]) for release, asked in pairs)
+    cudas, lists = record["cudas"], record["lists"][target.name]
+    pairs = [pair for pair in pairs_of(target.build, question, cuda) if pair[0] in cudas and pair[1] in lists]
+    number_of = {(c, asked): numbers[cudas.index(c)][lists.index(asked)] for c, asked in pairs}
+    made = tuple(_row(*pair, record["rows"][number]) for pair, number in number_of.items())
     return made, not_evaluated(target, made)
 
 
@@ -174,7 +150,7 @@ def _row(cuda: str, asked: str, row: Mapping[str, Any]) -> BuildRow:
 
 
 def _opened(
-    opened: Mapping[tuple[str, str], Sequence[str] | None], gate: Gate, archs: Sequence[Arch], cuda: str
+    cudas: Sequence[str], opened: Mapping[str, Sequence[Any]], gate: Gate, archs: Sequence[Arch], cuda: str
 ) -> list[Arch] | None:
-    targets = opened[cuda, gate.gpu]
+    targets = opened[gate.gpu][cudas.index(cuda)]
     return None if targets is None else [arch for arch in archs if str(arch) in targets]

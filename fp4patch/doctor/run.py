@@ -12,7 +12,7 @@ from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as PackageRequirement
 from packaging.version import Version
 
-from fp4patch.binaries import registry, remedies, scan
+from fp4patch.binaries import registry, scan
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport
@@ -33,19 +33,17 @@ from fp4patch.doctor import (
     recorded,
     requirements,
 )
-from fp4patch.doctor.builds import best_of, names, quoted
+from fp4patch.doctor.builds import names
 from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.packages import list_settings, variant_of
 from fp4patch.doctor.recommend import toolkit
 from fp4patch.doctor.result import (
-    NATIVE,
     DoctorReport,
     MachineReport,
     ProjectReport,
     Question,
     Requirement,
-    TreeReport,
 )
 from fp4patch.doctor.tree import examine_each
 from fp4patch.images import inspection
@@ -73,20 +71,17 @@ def question(gpus: str | None, arch_list: str | None, cuda: str | None, require:
     )
 
 
+_REQUIREMENT = re.compile(r"([^:]*)(?::(?:(native)|variant=([^:]+)))?((?::(?:only|except)=[^:]+)*)")
+
+
 def _requirements(text: str) -> tuple[Requirement, ...]:
-    named, *parts = text.split(":")
-    what: dict[str, list[str]] = {NATIVE: [], "variant": [], "only": [], "except": []}
-    for part in parts:
-        key, equals, value = part.partition("=")
-        if key not in what or bool(value) is (key == NATIVE) or bool(equals) is (key == NATIVE):
-            help_text = "for example sm_121, sm_121:native, sm_121:variant=next3, or 'sm_121:native:except=hopper*'"
-            raise UsageError(f"{text!r} requires {part!r}", help=help_text)
-        what[key].append(value)
-    if len(what["variant"]) + len(what[NATIVE]) > 1:
-        raise UsageError(f"{text!r} requires two things", help="write --require once for each")
-    variant = load().variant(what["variant"][0]).name if what["variant"] else ""
-    files = tuple(what["only"]), tuple(what["except"])
-    return tuple(Requirement(gpu, bool(what[NATIVE]), variant, *files) for gpu in _gpus(named))
+    found = _REQUIREMENT.fullmatch(text)
+    if not found:
+        help_text = "for example sm_121, sm_121:native, sm_121:variant=next3, or 'sm_121:native:except=hopper*'"
+        raise UsageError(f"{text!r} is not a requirement", help=help_text)
+    variant = load().variant(found[3]).name if found[3] else ""
+    only, excepted = (tuple(re.findall(rf":{how}=([^:]+)", found[4])) for how in ("only", "except"))
+    return tuple(Requirement(gpu, bool(found[2]), variant, only, excepted) for gpu in _gpus(found[1]))
 
 
 def _gpus(text: str) -> tuple[Arch, ...]:
@@ -114,12 +109,11 @@ def _list(text: str) -> str:
 
 def _cuda(text: str) -> str:
     """Return ``13.0`` of ``13.0``, ``13.0.2`` or ``13``; UsageError for anything else."""
-    major, _, minor = text.partition(".")
-    minor = minor.partition(".")[0] or "0"
-    if not (re.fullmatch(r"\d+(\.\d+)*", text, re.ASCII) and int(minor) <= _CUDA.get(int(major), -1)):
+    found = re.fullmatch(r"(\d+)(?:\.(\d+)(?:\.\d+)*)?", text, re.ASCII)
+    if not found or int(found[2] or 0) > _CUDA.get(int(found[1]), -1):
         known = listed([f"{number}.0 to {number}.{newest}" for number, newest in _CUDA.items()])
         raise UsageError(f"{text!r} is no known CUDA release", help=f"known are {known}")
-    return f"{int(major)}.{int(minor)}"
+    return f"{int(found[1])}.{int(found[2] or 0)}"
 
 
 def examine_machine(question: Question, python: str = "") -> MachineReport:
@@ -133,12 +127,12 @@ def examine_machine(question: Question, python: str = "") -> MachineReport:
         """Return the finding, of a list of architectures by what surveyed releases make of it."""
         if finding.subject not in list_settings():
             return finding
-        return judge_list(finding, host.environ[finding.subject], own, cuda)
+        return _judge_list(finding, host.environ[finding.subject], own, cuda)
 
     return replace(found, findings=tuple(map(judged, found.findings)))
 
 
-def judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version | None) -> Finding:
+def _judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version | None) -> Finding:
     """Return the finding about an arch list that replaces ``finding``, which concerns its form alone.
 
     It is by the record of the newest release that reads the list. ``own``: GPUs that matter; if there are none, those
@@ -149,30 +143,19 @@ def judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version 
     try:
         asked = ";".join(arch.torch for arch in Arch.parse_list(value, ptx=True) if arch.major == GB10.major)
         matter = [gpu for gpu in own or GPUS if gpu in GPUS and (own or names(asked, gpu))]
-        release = max((t for t in recorded.read(load().root).trees if t.target == target.name), key=_version).version
+        release = max((t.version for t in recorded.read(load().root).trees if t.target == target.name), key=Version)
         question = Question(tuple(matter), True, asked, "" if cuda is None else f"{cuda.major}.{cuda.minor}")
-        report = recorded.examine_release(load().root, f"{target.name}=={release}", question)
+        answers = recorded.examine_release(load().root, f"{target.name}=={release}", question).outlooks
     except (UsageError, ValueError):
         return finding  # not recorded with this list
-    if finding.level is Level.RED or not matter or not asked:
+    bad = [answer for answer in answers if answer.level is not Level.GREEN]
+    if finding.level is Level.RED or not matter or not asked or (finding.level is Level.YELLOW and not bad):
         return finding
-    told = "; ".join(f"{answer.gpu} {answer.verdict}" for answer in report.outlooks)
-    about = f"{value}: with {target.title} {release}, {told}"
-    bad = tuple(answer for answer in report.outlooks if answer.level is not Level.GREEN)
-    usual = {frozenset(elements(text)) for text in target.build.lists} if target.build else set()
-    if not bad and (finding.level is Level.GREEN or frozenset(elements(value)) in usual):
-        return Finding(Level.GREEN, finding.subject, about)
-    if not bad:  # this build adds the suffix, others do not
-        bad, about = report.outlooks[:1], finding.found
-    level = Level.RED if own and any(answer.level is Level.RED for answer in bad) else Level.YELLOW
-    rows = [row for row in recorded.usual_rows(load().root, target, release, question) if row.asked]
-    best = best_of(bad[0].gpu, matter, rows)
-    remedy = remedies.of("list_for_gpus", setting=finding.subject, list=quoted(best[0].asked)) if best else bad[0].todo
-    return Finding(level, finding.subject, about, remedy, "list_for_gpus")
-
-
-def _version(tree: recorded.RecordedTree) -> Version:
-    return Version(tree.version)
+    told = "; ".join(f"{answer.gpu} {answer.verdict}" for answer in answers)
+    is_lost = own and any(answer.level is Level.RED for answer in bad)
+    level = Level.RED if is_lost else Level.YELLOW if bad else Level.GREEN
+    todo = bad[0].todo if bad else ""
+    return Finding(level, finding.subject, f"{value}: with {target.title} {release}, {told}", todo, "list_for_gpus")
 
 
 def is_recorded(name: str, question: Question) -> bool:
@@ -205,67 +188,72 @@ def find(name: str) -> Path | None:
     return None
 
 
-def as_python(name: str) -> str:
-    """Return the Python that is meant, if one is: a program, or the directory of a virtual environment."""
-    place = Path(name)
-    if (place / "pyvenv.cfg").is_file() or (place / "bin/python").is_file():
-        return name
-    program = (
-        place if place.is_file() else Path(shutil.which(name) or "") if re.fullmatch(r"python[\d.]*", name) else None
-    )
-    return name if program and re.fullmatch(r"python[\d.]*", program.name) else ""
+def _is_python(name: str) -> bool:
+    """Return whether a Python is meant: a program, or the directory of a virtual environment."""
+    if (Path(name) / "pyvenv.cfg").is_file() or (Path(name) / "bin/python").is_file():
+        return True
+    return bool(re.fullmatch(r"python[\d.]*", Path(name).name) and shutil.which(name))
 
 
-def examine(  # noqa: PLR0912 - one branch a kind of input
-    name: str, question: Question, *, on_step: OnProgress
-) -> DoctorReport:
+def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorReport:
     """Return what is known about one PATH: a Python, a log, a release, a source tree, a project, a build, or code."""
     found = DoctorReport(None, (), (), ())
     if messages.LOG.fullmatch(name) and (name == "-" or Path(name).is_file()):
         _without_effect(question, "a log", gpus=True)
         return replace(found, logs=(messages.examine(name),))
-    if python := as_python(name):
-        return replace(found, machine=examine_machine(question, python))
+    if _is_python(name):
+        return replace(found, machine=examine_machine(question, name))
     if is_recorded(name, question):
         return replace(found, trees=(recorded.examine_release(load().root, name, question),))
-    if _is_published(name):
-        _without_effect(question, "a published wheel")
-        try:
-            return replace(found, binaries=tuple(_published(name, question, on_step)))
-        except SourceError as error:
-            if not is_recorded(name, replace(question, asked=GB10.torch)):
-                raise
-            source = f"a build of its source is on record: fp4patch doctor --arch-list {GB10.torch}a {name}"
-            raise SourceError(error.message, help=f"{error.help}; {source}") from error
-    path = find(name)
-    folder = path if path and path.is_dir() else None
-    trees = [] if question.required else _trees(path)
-    if trees:
-        found = replace(found, trees=examine_trees(trees, question))
-        if folder and trees[0].root == folder.resolve():
-            texts = projects.Project.at(folder).builds
-            removals = tuple(recipes.removals(texts))
-            return replace(found, projects=(ProjectReport(name, len(texts), (), {}, removals, ()),) if removals else ())
+    if not _is_published(name):
+        return _examine_path(find(name), name, question, on_step)
+    _without_effect(question, "a published wheel")
+    try:
+        return replace(found, binaries=tuple(_published(name, question, on_step)))
+    except SourceError as error:
+        if not is_recorded(name, replace(question, asked=GB10.torch)):
+            raise
+        source = f"a build of its source is on record: fp4patch doctor --arch-list {GB10.torch}a {name}"
+        raise SourceError(error.message, help=f"{error.help}; {source}") from error
+
+
+def _examine_path(path: Path | None, name: str, question: Question, on_step: OnProgress) -> DoctorReport:
+    """Return what is known about a file or a directory; without a path, about the image of that name."""
+    is_file = bool(path and path.is_file())
+    if question.required:
+        _without_effect(question, "compiled code")
+        return DoctorReport(None, (), (), (examine_binary(path, name, question, on_step=on_step),))
+    trees, project, proof = [], None, None
+    if path and not is_file:
+        trees = _trees(path)
+    states = {found.root: found for found in status([tree.root for tree in trees])} if trees else {}
+    reports = tuple(report for tree in trees for report in examine_each(tree, states[tree.root], [question]))
+    if path and trees and trees[0].root == path.resolve():
+        texts = projects.Project.at(path).builds
+        removals = tuple(recipes.removals(texts))
+        beside = (ProjectReport(name, len(texts), (), {}, removals, ()),) if removals else ()
+        return DoctorReport(None, reports, beside, ())
     cuda = Version(question.cuda) if question.cuda else toolkit()
-    if folder and not question.required and configured.is_build(folder):
-        found = replace(found, projects=(configured.examine(folder, question, cuda),))
-    elif path and not question.required and (folder or projects.is_read(path.name)):
+    if path and configured.is_build(path):
+        project = configured.examine(path, question, cuda)
+    elif path and (not is_file or projects.is_read(path.name)):
         project = projects.examine(path, question, cuda, without=[tree.root for tree in trees])
-        if project.read and (project.settings or project.statements or project.findings or not trees):
-            found = replace(found, projects=(project,))
-    if not question.required and not trees and not name.startswith(registry.SCHEME) and not (path and path.is_file()):
+    if not (trees or is_file or name.startswith(registry.SCHEME)):
         proof = inspection.of_directory(path) if path else inspection.of_image(name)
-        found = replace(found, proofs=(proof,) if proof else ())
-    if not (path and path.is_file() and found.projects):
+    binary = None
+    if not (is_file and project):
         try:
             binary = examine_binary(path, name, question, on_step=on_step)
-            found = replace(found, binaries=(binary,))
         except NothingCompiledError:
-            if not (found.projects or found.trees or found.proofs):
+            if not (trees or proof or (project and project.read)):
                 raise
-    if found.binaries and not (found.projects or found.trees):
+    is_idle = project and not (project.settings or project.statements or project.findings)
+    if project and (not project.read or (is_idle and (trees or binary))):
+        project = None
+    if binary and not (project or trees):
         _without_effect(question, "compiled code")
-    return _combined(found)
+    others = (project,) if project else (), (binary,) if binary else (), (proof,) if proof else ()
+    return DoctorReport(None, reports, *others)
 
 
 def _is_published(name: str) -> bool:
@@ -294,12 +282,6 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
             yield replace(found, requirements=rows, variant=variant_of(file))
 
 
-def _combined(found: DoctorReport) -> DoctorReport:
-    """Return the report without the answers of a project that has compiled code beside it, and nothing to judge."""
-    idle = [one for one in found.projects if not (one.settings or one.statements or one.findings)]
-    return replace(found, projects=tuple(one for one in found.projects if one not in idle)) if found.binaries else found
-
-
 def _without_effect(question: Question, what: str, *, gpus: bool = False) -> None:
     """Raise UsageError for options that change nothing about an input."""
     given = (("--arch-list", question.asked), ("--cuda", question.cuda), ("--for", gpus and question.named))
@@ -307,10 +289,8 @@ def _without_effect(question: Question, what: str, *, gpus: bool = False) -> Non
         raise UsageError(f"{listed(options)} has no effect on {what}", help=f"leave {listed(options)} out")
 
 
-def _trees(path: Path | None) -> list[Identified]:
-    """Return the source tree at ``path`` with those that it contains; else the known trees below it."""
-    if path is None or not path.is_dir():
-        return []
+def _trees(path: Path) -> list[Identified]:
+    """Return the source tree in a directory with those that it contains; else the known trees below it."""
     catalog = load()
     try:
         return identify_all([path], catalog)
@@ -322,16 +302,10 @@ def _trees(path: Path | None) -> list[Identified]:
         here = Path(place)
         below = len(here.relative_to(root).parts)
         folders[:] = [] if below >= _DEEPEST else sorted(one for one in folders if not one.startswith("."))
-        if here != root and any(is_at(here, target) for target in catalog.targets.values()):
+        if below and any(is_at(here, target) for target in catalog.targets.values()):
             found.append(here)
             folders[:] = []
     return identify_all(found, catalog) if found else []
-
-
-def examine_trees(trees: Sequence[Identified], question: Question) -> tuple[TreeReport, ...]:
-    """Complete reports on source trees. Nothing changes, except that an interrupted command is finished."""
-    states = {found.root: found for found in status([tree.root for tree in trees])}
-    return tuple(report for tree in trees for report in examine_each(tree, states[tree.root], [question]))
 
 
 def examine_binary(path: Path | None, name: str, question: Question, *, on_step: OnProgress) -> BinaryReport:
