@@ -4,7 +4,7 @@ import re
 import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
@@ -28,8 +28,6 @@ class Evaluated:
 
     results: tuple[BuildResult, ...] = ()
     aside: tuple[SetAside, ...] = ()
-    lines: Mapping[str, Sequence[range]] = field(default_factory=dict)
-    """Lines of source files that were evaluated, by file."""
 
 
 def check_id(patch: Patch, check: BuildCheck | Condition) -> str:

@@ -14,7 +14,7 @@ from fp4patch.core.errors import ProofError
 from fp4patch.edits.cxx import block, lex, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.replace import Condition
-from fp4patch.proof.builds import Evaluated, check_id
+from fp4patch.proof.builds import check_id
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.tree.files import decode
@@ -52,7 +52,7 @@ def evaluate(
     after: Mapping[str, bytes | None],
     patches: Sequence[Patch],
     toolchain: Toolchain,
-) -> Evaluated:
+) -> tuple[list[BuildResult], dict[str, list[range]]]:
     """Return the result of each condition in each file that the patches change, and the lines of all of them."""
     results: list[BuildResult] = []
     lines: dict[str, list[range]] = {}
@@ -65,7 +65,7 @@ def evaluate(
             detail = "; ".join(filter(None, (was_wrong, is_wrong)))
             results.append(BuildResult(check_id(patch, check), "", path, old, new, detail))
             lines.setdefault(path, []).extend(spans)
-    return Evaluated(tuple(results), lines=lines)
+    return results, lines
 
 
 def _side(

@@ -5,7 +5,7 @@ promise; the pristine one, and code that the variant leaves as it is, what upstr
 mistake in the execution itself shows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fp4patch.catalog.probe import CARD, Executes, Probe, ProbeKind, Quantizes
@@ -41,15 +41,22 @@ class ExecuteRequest:
     on_progress: OnProgress = silent
 
 
-def execute_probes(request: ExecuteRequest) -> Executed:
-    """Execute the machine code that was compiled. Each kernel takes seconds once; then its result is kept."""
-    on_host = [
-        Subject(probe.id, probe.executes, arch, "patched", made.content, None, request.promise)
-        for probe, arch in request.compiled.pairs
-        if probe.kind is ProbeKind.HOST and probe.executes
-        if (made := request.compiled.side(probe.id, arch, "patched")).content
-    ]
-    return Executed(_execute(request, [*subjects(request), *on_host]))
+def execute_probes(request: ExecuteRequest, *, execute: bool) -> tuple[tuple[ProbeResult, ...], Executed | None]:
+    """Return the rows with the checks of executions and of other flags, and the executions if there are any.
+
+    Each kernel takes seconds once; then its result is kept.
+    """
+    executed, rows = None, request.results
+    if execute:
+        on_host = [
+            Subject(probe.id, probe.executes, arch, "patched", made.content, None, request.promise)
+            for probe, arch in request.compiled.pairs
+            if probe.kind is ProbeKind.HOST and probe.executes
+            if (made := request.compiled.side(probe.id, arch, "patched")).content
+        ]
+        executed = Executed(_execute(request, [*_subjects(request), *on_host]))
+        rows = with_checks(rows, checks_of(executed))
+    return with_checks(rows, _checks_with_other_flags(request, execute_too=execute)), executed
 
 
 def _execute(request: ExecuteRequest, code: Sequence[Subject]) -> tuple[Execution, ...]:
@@ -69,12 +76,12 @@ def checks_of(executed: Executed) -> Checks:
     }
 
 
-def with_checks(results: Sequence[ProbeResult], more: Mapping[tuple[str, Arch], Sequence[Check]]) -> list[ProbeResult]:
+def with_checks(results: Sequence[ProbeResult], more: Checks) -> tuple[ProbeResult, ...]:
     """Return the rows with these checks after their own."""
-    return [replace(row, checks=(*row.checks, *more.get((row.probe, row.arch), ()))) for row in results]
+    return tuple(replace(row, checks=(*row.checks, *more.get((row.probe, row.arch), ()))) for row in results)
 
 
-def subjects(request: ExecuteRequest) -> list[Subject]:
+def _subjects(request: ExecuteRequest) -> list[Subject]:
     """Return the kernels to execute, of each probe that states its function.
 
     The patched side of every target, unless it is upstream's code that does not convert there. The pristine side of
@@ -103,7 +110,7 @@ def subjects(request: ExecuteRequest) -> list[Subject]:
     return found_code
 
 
-def checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Checks:
+def _checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Checks:
     """Check that other flags of the compiler do not change what the patched probes give.
 
     Code that is not the same is executed with chosen inputs, if ``execute_too``; else it is not checked. With fast

@@ -8,7 +8,7 @@ aside, and the report states this.
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,20 +16,19 @@ from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.probe import ProbeKind
 from fp4patch.catalog.variant import Variant
-from fp4patch.core.arch import Arch, requested
+from fp4patch.core.arch import GB10, Arch, requested
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.results import Rewritten
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.edits.language import language
 from fp4patch.proof import builds, conditions
-from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
+from fp4patch.proof.compile import CompileRequest, compile_probes
 from fp4patch.proof.counts import Records, file_of, recorded
 from fp4patch.proof.coverage import coverage
 from fp4patch.proof.dependence import dependencies
-from fp4patch.proof.execute import ExecuteRequest, checks_of, checks_with_other_flags, execute_probes, with_checks
+from fp4patch.proof.execute import ExecuteRequest, execute_probes
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.judge import judged, unjudged
 from fp4patch.proof.needs import find_headers, nothing_to_show
@@ -37,7 +36,7 @@ from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
-from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches
+from fp4patch.tree.fold import fold_tree, plan_for, plan_patches
 from fp4patch.tree.locked import reading
 from fp4patch.tree.stamp import unstamped
 
@@ -112,8 +111,8 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     run.on_progress(Step(0, None, f"evaluating the build of {tree.target.name}"))
     evaluated = builds.evaluate(pristine, tree, patches)
     run.on_progress(Step(0, None, "reading the probes' headers"))
-    held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
-    evaluated = replace(evaluated, results=(*evaluated.results, *held.results), lines=held.lines)
+    held, lines_of_conditions = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
+    evaluations = (*evaluated.results, *held)
     changed = [path for path, new in written.items() if new is not None and new != pristine.overlay[path]]
     compiled = compile_probes(
         CompileRequest(
@@ -125,7 +124,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
             toolchain=run.toolchain,
             headers=run.headers,
             own_targets=request.archs is None,
-            configured=_configured(run),
+            configured=sorted(run.archs, key=lambda arch: arch.gpu != GB10)[: None if request.every_probe else 1],
             configure_all=request.every_probe,
             watched=changed,
             jobs=request.jobs,
@@ -135,8 +134,12 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     )
     rules = [rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)]
     set_aside = [probe for probe in every if probe.id in aside]
-    problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluated.results))
-    results, executed = _executed(compiled, judged(compiled, rules, run.records, run.toolchain.info.nvcc), every, run)
+    problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluations))
+    rows = judged(compiled, rules, run.records, run.toolchain.info.nvcc)
+    results, executed = execute_probes(
+        ExecuteRequest(compiled, rows, every, run.variant.promise, run.toolchain, request.jobs, run.on_progress),
+        execute=request.execute,
+    )
     _must_be_unchanged(tree, written)
     seen = {result.arch for result in results if result.after} if request.archs is None else set[Arch]()
     depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen)
@@ -145,7 +148,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         written,
         compiled.lines,
         _judged(compiled.lines, results, executed),
-        _evaluated_lines(patches, evaluated, folded.authors),
+        {**lines_of_conditions, **_lines_of_builds(patches, evaluated, folded.authors)},
     )
     return VerifyReport(
         variant=run.variant.name,
@@ -165,25 +168,12 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         set_aside=(*aside.values(), *evaluated.aside),
-        builds=evaluated.results,
+        builds=evaluations,
         executed=executed,
         coverage=lines,
         diffs=folded.diffs,
         cubins=compiled.cubins,
     )
-
-
-def _executed(
-    compiled: CompiledProbes, results: Sequence[ProbeResult], probes: Sequence[Probe], run: _Run
-) -> tuple[tuple[ProbeResult, ...], Executed | None]:
-    """Return the rows with the checks of executions and of other flags, and the executions if there are any."""
-    request = ExecuteRequest(
-        compiled, results, probes, run.variant.promise, run.toolchain, run.request.jobs, run.on_progress
-    )
-    executed = execute_probes(request) if run.request.execute else None
-    others = checks_with_other_flags(request, execute_too=executed is not None)
-    rows = with_checks(results, checks_of(executed)) if executed else results
-    return tuple(with_checks(rows, others)), executed
 
 
 def _judged(
@@ -195,23 +185,16 @@ def _judged(
     return made.keys() & (checked | ran)
 
 
-def _evaluated_lines(
+def _lines_of_builds(
     patches: Sequence[Patch], evaluated: builds.Evaluated, authors: Mapping[str, Collection[str]]
 ) -> dict[str, Sequence[range]]:
-    """Return the lines that an evaluation judged, by file: those of conditions, and the files of an evaluated build.
-
-    A file of a build counts if the build was evaluated for each patch that changed it.
-    """
+    """Return all lines of each file of a build that was evaluated for each patch that changed the file."""
     checks = {result.check for result in evaluated.results}
-    built = {patch.id for patch in patches if any(builds.check_id(patch, check) in checks for check in patch.builds)}
+    built = {
+        _named(patch) for patch in patches if any(builds.check_id(patch, check) in checks for check in patch.builds)
+    }
     of_builds = [path for path in authors if built.issuperset(authors[path]) and language(path) in ("cmake", "python")]
-    return {**evaluated.lines, **{path: [range(1, sys.maxsize)] for path in of_builds}}
-
-
-def _configured(run: _Run) -> tuple[Arch, ...]:
-    """Targets for which other flags of the compiler are tried: the first for SM121, or all of them."""
-    of_gb10 = [arch for arch in run.archs if (arch.major, arch.minor) == (12, 1)]
-    return run.archs if run.request.every_probe else tuple((*of_gb10, *run.archs)[:1])
+    return {path: [range(1, sys.maxsize)] for path in of_builds}
 
 
 @dataclass(frozen=True)
@@ -225,7 +208,7 @@ class _Folded:
     applied: tuple[str, ...]
     """Patches that changed something, with their versions."""
     authors: Mapping[str, Collection[str]]
-    """Patches of the variant that changed each file."""
+    """Patches of the variant, with their versions, that changed each file."""
     diffs: Mapping[str, int]
     """Number of files that each diff changed."""
 
@@ -248,21 +231,21 @@ def _folded(tree: Identified, run: _Run) -> _Folded:
                 )
         overlay = {path: locked.pristine(path) for path in folds.files}
         of_diffs = fold_tree(locked, plan_patches(locked, "", outside, {})).files if outside else {}
-    changed = (_applied(patch, folds) for patch in wanted.patches)
-    written = {path: done.desired for path, done in folds.files.items()}
-    authors: dict[str, set[str]] = {}
-    for path, by, outcome in folds.outcomes():
-        if isinstance(outcome, Rewritten):
-            authors.setdefault(path, set()).add(by)
-    diffs = {patch.id: sum(patch.id in by for by in authors.values()) for patch in outside}
+    authors = {path: {*done.patches} for path, done in folds.files.items()}
+    changed = {name: sum(name in by for by in authors.values()) for name in map(_named, wanted.patches)}
+    diffs = {_named(patch): patch.id for patch in outside}
     return _Folded(
         pristine=SourceView(tree.root, overlay),
-        written=written,
+        written={path: done.desired for path, done in folds.files.items()},
         with_diffs=overlay | {p: unstamped(done.desired) for p, done in of_diffs.items() if done.desired is not None},
-        applied=tuple(name for name in changed if name),
-        authors={path: by - diffs.keys() for path, by in authors.items()},
-        diffs={name: files for name, files in diffs.items() if files},
+        applied=tuple(name for name, files in changed.items() if files),
+        authors={path: by - diffs.keys() for path, by in authors.items() if by},
+        diffs={diffs[name]: files for name, files in changed.items() if files and name in diffs},
     )
+
+
+def _named(patch: Patch) -> str:
+    return f"{patch.id} {patch.version}"
 
 
 def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None]) -> None:
@@ -274,8 +257,3 @@ def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None]) ->
             f"{tree.root} was changed while it was being verified: {', '.join(changed)}",
             help="verify it again when no other process changes it",
         )
-
-
-def _applied(patch: Patch, folds: FoldedTree) -> str:
-    changed = any(by == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
-    return f"{patch.id} {patch.version}" if changed else ""

@@ -31,7 +31,7 @@ def evaluated(pristine_tree: Callable[[str, str], Path], toolchain: Toolchain) -
         before = (tree / path).read_bytes()
         assert before.count(old.encode()) == 1
         after = before.replace(old.encode(), new.encode())
-        (found,) = conditions.evaluate({path: before}, {path: after}, [patch], toolchain).results
+        (found,), _ = conditions.evaluate({path: before}, {path: after}, [patch], toolchain)
         return found
 
     return get
