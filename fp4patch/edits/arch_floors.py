@@ -7,7 +7,6 @@ kind, is there for a reason of its own.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from fp4patch.edits.asm import KEYWORDS, Malformed, Scan, parse
 from fp4patch.edits.cxx import Branch, Conditional, Source, Token, words
@@ -28,26 +27,9 @@ _IDLE = tuple(
 """Statements in code in which nothing is done."""
 
 
-class Floor(NamedTuple):
-    """A condition that is nothing but a floor, and what is wrong with opening it, if anything is."""
-
-    conditional: Conditional
-    why_closed: str
-    """Empty: its other branches do nothing, and all that it keeps from them is understood."""
-
-    @property
-    def condition(self) -> tuple[Token, ...]:
-        """The tokens of the condition."""
-        return self.conditional.branches[0].condition
-
-    @property
-    def line(self) -> int:
-        """Line of the ``#if``."""
-        return self.conditional.branches[0].opening.line
-
-
-def floors(source: Source, floor: str, allows: Sequence[str], found: Scan) -> Iterator[Floor]:
-    """Yield every ``#if`` whose condition is ``floor``, with or without ``defined(__CUDA_ARCH__) &&`` and parentheses.
+def floors(source: Source, floor: str, allows: Sequence[str], found: Scan) -> Iterator[Conditional]:
+    """Yield every ``#if`` whose condition is ``floor``, with or without ``defined(__CUDA_ARCH__) &&`` and parentheses,
+    that keeps nothing from its other branches but conversions.
 
     ``allows``: what assembly above it may begin with that is no conversion to E2M1.
     """
@@ -56,8 +38,8 @@ def floors(source: Source, floor: str, allows: Sequence[str], found: Scan) -> It
     for conditional in source.conditionals:
         condition = conditional.branches[0].condition
         stated = [token.text for token in condition if token.text not in "()"]
-        if stated in forms and source.is_live(conditional.start):
-            yield Floor(conditional, _why_closed(source, conditional, allows, found))
+        if stated in forms and source.is_live(conditional.start) and _may_open(source, conditional, allows, found):
+            yield conditional
 
 
 def leaves_out(source: Source, conditional: Conditional) -> bool:
@@ -67,19 +49,15 @@ def leaves_out(source: Source, conditional: Conditional) -> bool:
     return asks and bool(others) and all(_is_idle(_code(source, branch)) for branch in others)
 
 
-def _why_closed(source: Source, conditional: Conditional, allows: Sequence[str], found: Scan) -> str:
+def _may_open(source: Source, conditional: Conditional, allows: Sequence[str], found: Scan) -> bool:
+    """Return whether its other branches do nothing, and all that it keeps from them is understood."""
     first, *others = conditional.branches
     known = {statement.first for statement in found.encodes}
     begin, end = (bisect_left(source.tokens, at, key=lambda t: t.start) for at in (first.opening.end, first.end))
     for at in range(begin, end):
         if source.tokens[at].text in KEYWORDS and at not in known and not _is_allowed(source, at, allows):
-            return f"assembly of another kind on line {source.tokens[at].line}"
-    for branch in others:
-        if not _is_idle(_code(source, branch)):
-            return f"an #{branch.opening.name} with code of its own (line {branch.opening.line})"
-    if not others and not _is_whole_body(source, conditional):
-        return "no #else, and more than this in the function"
-    return ""
+            return False
+    return all(_is_idle(_code(source, branch)) for branch in others) if others else _is_whole_body(source, conditional)
 
 
 def _is_allowed(source: Source, at: int, allows: Sequence[str]) -> bool:

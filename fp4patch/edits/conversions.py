@@ -16,23 +16,19 @@ _INSTRUCTION = re.compile(r"e2m1x[0-9]\.")
 """A conversion to E2M1 in PTX: in one from E2M1 the format comes last."""
 may_call = re.compile(rb"__nv_(?:fp4(?:x[24])?_e2m1|cvt_\w+_to_fp4)").search
 """Quick look that passes every file with one of NVIDIA's functions."""
-_may_be_instruction = re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search
+may_be_instruction = re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search
+"""Quick look that passes every file with a conversion to E2M1. A pattern that begins with letters is searched ten times
+as fast as one that begins with a condition."""
 
 
 def may_convert(content: bytes) -> bool:
     """Pass every file with a conversion, by a quick look."""
-    return bool((b"e2m1x" in content and _may_be_instruction(content)) or (b"_fp4" in content and may_call(content)))
+    return bool((b"e2m1x" in content and may_be_instruction(content)) or (b"_fp4" in content and may_call(content)))
 
 
 def calls(text: str) -> Iterator[Place]:
     """Yield each live call of NVIDIA's functions, also as the construction of a value."""
-    try:
-        source = lex(text)
-        for at, token in enumerate(source.tokens):
-            if _is_call(source, at) and source.is_live(token.start):
-                yield Place(token.line, token.text, BY_FUNCTION)
-    except LexError as error:
-        yield Place(error.line, error.message, BY_FUNCTION)
+    return (place for place in outside(text, set()) if place.because == BY_FUNCTION)
 
 
 def outside(text: str, macros: Set[str]) -> Iterator[Place]:
@@ -49,7 +45,7 @@ def outside(text: str, macros: Set[str]) -> Iterator[Place]:
                 found = token.text if is_call else " ".join(token.text.split())[:80]
                 yield Place(token.line, found, BY_FUNCTION if is_call else BY_INSTRUCTION)
     except LexError as error:
-        yield Place(error.line, error.message, BY_INSTRUCTION)
+        yield Place(error.line, error.message, BY_FUNCTION)
 
 
 def _is_call(source: Source, at: int) -> bool:

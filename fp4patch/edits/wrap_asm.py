@@ -18,15 +18,16 @@ from typing import ClassVar, Literal
 
 from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FolderBeside
-from fp4patch.edits.arch_floors import Floor, floors, leaves_out
-from fp4patch.edits.asm import Scan, Statement, scan, split
-from fp4patch.edits.conversions import calls, may_call
-from fp4patch.edits.cxx import Cut, Source, lex, words
+from fp4patch.edits.arch_floors import floors, leaves_out
+from fp4patch.edits.asm import Scan, Statement, scan
+from fp4patch.edits.condition import evaluate as value_of
+from fp4patch.edits.conversions import calls, may_be_instruction, may_call
+from fp4patch.edits.cxx import Conditional, Cut, Source, lex, words
 from fp4patch.edits.cxx_edit import edited, retirement
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Look, Mistake, Operation, PatchedTree, Place, Retired, Search, Template, containing
-from fp4patch.edits.placement import THEIRS, Gate, Placement, enclosing, gates
+from fp4patch.edits.placement import THEIRS, Placement, enclosing, gates
 from fp4patch.edits.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
 from fp4patch.edits.software_fallback import OPERANDS, Choice, Site, encoder_text, inserts_for, text_of
@@ -36,23 +37,9 @@ INPUTS = frozenset("fhrl")
 
 _OPCODE = re.compile(r"(?:\bcvt\.[\w.:]*)?e2m1x[0-9]\.[\w.:]*")
 """A conversion to E2M1, or the end of one: in a conversion from E2M1 the format comes last."""
-_may_encode = re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search
-"""A quick look that passes every file with a conversion to E2M1: the name of its format is not the last one.
-
-A pattern that begins with letters is searched ten times as fast as one that begins with a condition.
-"""
 _IN_PYTHON = "no preprocessor condition reaches Python's text: Triton and the CuTe DSL compile it for the GPU at hand"
 
 _STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|(?P<string>"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Opened:
-    """Floors that the software gets past."""
-
-    floors: tuple[Floor, ...]
-    ending: str
-    """Text that is added after their conditions, which get an opening parenthesis."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +110,7 @@ class WrapAsm(Operation):
     def searches(self, language: str, /) -> Iterator[Search]:
         """Yield the search for conversions in C++ and Python."""
         if language in (self.language, "python"):
-            yield Search(_may_encode, self._left)
+            yield Search(may_be_instruction, self._left)
         if language == self.language:
             yield Search(may_call, lambda _tree, _file, text: calls(text))
 
@@ -166,51 +153,37 @@ def _wrap(
         odd = scanned.strange[0]
         raise Refusal("E2M1 conversions in asm statements only", odd.message, odd.line)
     concerned = scanned.encodes or any(source.find(words(name)) for name in edit.callers)
-    every = floors(source, edit.floor, edit.allows, scanned) if edit.floor and concerned else ()
-    below = tuple(floor for floor in every if not floor.why_closed)
+    below = tuple(floors(source, edit.floor, edit.allows, scanned)) if edit.floor and concerned else ()
     for statement in scanned.encodes if edit.floor else ():
         _reached(source, statement, below)
     if not scanned.encodes and not below:
         because = "; ".join(("no conversion from float to E2M1", *_decodes(scanned)))
         return NothingToDo(State.NOT_NEEDED, because, elsewhere=True)
-    choices = Choices.of(options)
-    opening = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({choices.nearest.guard}))"
-    helper = {name: partial(template, f"{edit.encoders}/{name}.cuh") for name in (OPERANDS, *choices.encoders)}
-    return _wrapped(source, scanned, Opened(below, opening), edit.gates, choices, helper)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """Choices of a variant for each kind of conversion."""
-
-    nearest: Choice
-    stochastic: Choice | None
-    """None: it takes no stochastic ones."""
-
-    @classmethod
-    def of(cls, options: Mapping[str, str]) -> Choices:
-        """Read the options of a patch; a refusal if they are none."""
-        return cls(_choice(options, ""), _choice(options, STOCHASTIC) if f"{STOCHASTIC}encoder" in options else None)
-
-    @property
-    def encoders(self) -> tuple[str, ...]:
-        """Their names."""
-        return (self.nearest.encoder, *([self.stochastic.encoder] if self.stochastic else []))
-
-    def choice(self, statement: Statement) -> Choice:
-        """Return the choice for a statement's conversions, which must be of one kind."""
-        opcodes = [opcode for opcode in conversions(statement.template) if is_encode(opcode)]
-        kinds = {is_stochastic(opcode) for opcode in opcodes}
-        if kinds == {False}:
-            return self.nearest
-        if kinds == {True} and self.stochastic:
-            return self.stochastic
-        expected = "conversions of one kind" if len(kinds) > 1 else "a conversion to nearest"
-        raise Refusal(expected, ", ".join(sorted(set(opcodes))), statement.line)
+    choices = _choices(options)
+    names = (OPERANDS, *(choice.encoder for choice in choices.values()))
+    helper = {name: partial(template, f"{edit.encoders}/{name}.cuh") for name in names}
+    ending = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({choices[False].guard}))"
+    return _wrapped(source, scanned, below, ending, edit.gates, choices, helper)
 
 
 STOCHASTIC = "stochastic_"
 """The prefix of the options for stochastic conversions."""
+
+
+def _choices(options: Mapping[str, str]) -> dict[bool, Choice]:
+    """Return a variant's choice for conversions to nearest, and by True that for stochastic ones, if it takes any."""
+    prefixes = {False: "", True: STOCHASTIC} if f"{STOCHASTIC}encoder" in options else {False: ""}
+    return {is_stochastic: _choice(options, prefix) for is_stochastic, prefix in prefixes.items()}
+
+
+def _choice_for(statement: Statement, choices: Mapping[bool, Choice]) -> Choice:
+    """Return the choice for a statement's conversions, which must be of one kind."""
+    opcodes = [opcode for opcode in conversions(statement.template) if is_encode(opcode)]
+    kinds = {is_stochastic(opcode) for opcode in opcodes}
+    if len(kinds) == 1 and kinds <= choices.keys():
+        return choices[kinds.pop()]
+    expected = "conversions of one kind" if len(kinds) > 1 else "a conversion to nearest"
+    raise Refusal(expected, ", ".join(sorted(set(opcodes))), statement.line)
 
 
 def _choice(options: Mapping[str, str], prefix: str) -> Choice:
@@ -221,24 +194,19 @@ def _choice(options: Mapping[str, str], prefix: str) -> Choice:
     if not encoder.isidentifier():
         raise Refusal(f"an option `{prefix}encoder`, the name of an encoder", repr(encoder), advice=help_)
     try:
-        read = lex(f"#if !({guard})\n#endif\n")
-        sound = len(read.conditionals) == 1 and not read.comments and split(read.directives[0].tokens, ",")
-        inside = read.directives[0].tokens[2:-1]
-    except LexError:
-        sound, inside = [], ()
-    depth, lowest = 0, 0
-    for token in inside:
-        depth += (token.text == "(") - (token.text == ")")
-        lowest = min(depth, lowest)
-    if not (sound and inside) or depth or lowest:
+        value_of(words(guard))
+        sound = not lex(guard).comments
+    except ValueError:
+        sound = False
+    if not sound:
         raise Refusal(f"an option `{prefix}guard`, a preprocessor condition", repr(guard), advice=help_)
     return Choice(guard, encoder)
 
 
-def _reached(source: Source, statement: Statement, below: Sequence[Floor]) -> None:
+def _reached(source: Source, statement: Statement, below: Sequence[Conditional]) -> None:
     """Refuse a statement that stays under a condition below which nothing is done: software would not be reached."""
     for conditional, _ in enclosing(source, statement.start):
-        if leaves_out(source, conditional) and not any(floor.conditional is conditional for floor in below):
+        if leaves_out(source, conditional) and not any(floor is conditional for floor in below):
             found = f"one under the #if of line {conditional.branches[0].opening.line}, whose #else does nothing"
             raise Refusal("a conversion that software can take the place of", found, statement.line)
 
@@ -256,38 +224,37 @@ def needs_suffix(text: str, signs: Sequence[str]) -> str:
 def _wrapped(
     source: Source,
     scanned: Scan,
-    below: Opened,
+    below: Sequence[Conditional],
+    ending: str,
     names: Sequence[str],
-    choices: Choices,
+    choices: Mapping[bool, Choice],
     helper: Mapping[str, Callable[[], str]],
 ) -> Rewritten:
     for token in source.tokens:
         if token.text.lower().startswith("fp4patch"):
             raise Refusal("a file without fp4patch's own names", token.text, token.line, advice=THEIRS)
     placement = Placement(source)
-    sites = [
-        Site(statement, _understood(statement), choice)
-        for statement, choice in ((statement, choices.choice(statement)) for statement in scanned.encodes)
-    ]
+    sites = [Site(statement, _understood(statement), _choice_for(statement, choices)) for statement in scanned.encodes]
     opened = {gate.name.start: gate for site in sites for gate in gates(source, site.statement, names)} if names else {}
-    conditionals = [c for c in (*(f.conditional for f in below.floors), *(g.conditional for g in opened.values())) if c]
+    conditionals = [c for c in (*below, *(gate.conditional for gate in opened.values())) if c]
     notes: list[str] = []
     inserts: list[tuple[int, str]] = []
     for site in sites:
         notes += placement.check(site.statement, site.choice.guard, conditionals)
         inserts += inserts_for(source, site)
-    for floor in below.floors:
-        inserts.append((floor.condition[0].start, "("))
-        inserts.append((floor.condition[-1].end, below.ending))
+    for floor in below:
+        condition = floor.branches[0].condition
+        inserts += [(condition[0].start, "("), (condition[-1].end, ending)]
     inserts += [(start, gate.opening) for start, gate in opened.items()]
     if sites:
         at = placement.file_scope(sites[0].statement.start)
         headers = dict.fromkeys(name for site in sites for name in site.headers)
         texts = [encoder_text(source.text, at, helper[name](), name) for name in sorted(headers)]
         inserts.append((at, "".join(texts)))
-    lines = tuple(sorted({site.statement.line for site in sites} | {floor.line for floor in below.floors}))
+    opened_lines = {floor.branches[0].opening.line for floor in below}
+    lines = tuple(sorted({site.statement.line for site in sites} | opened_lines))
     result = edited(source, [Cut(offset, offset, added) for offset, added in inserts], lines[0])
-    _prove(result, scanned.encodes, below, tuple(opened.values()), choices, lines[0])
+    _prove(result, scanned.encodes, choices, lines[0])
     return Rewritten(result.text, lines, (*notes, *_decodes(scanned)))
 
 
@@ -314,31 +281,11 @@ def _understood(statement: Statement) -> tuple[Packed, ...]:
         raise Refusal("PTX that packs E2M1 codes", refusal.message, statement.line, nearest=refusal.ptx) from None
 
 
-def _prove(
-    result: Source,
-    statements: Sequence[Statement],
-    below: Opened,
-    opened: Sequence[Gate],
-    choices: Choices,
-    line: int,
-) -> None:
-    """Refuse a result unless it has the same statements, byte for byte, and each alone under the negated guard.
-
-    As many conditions as there were floors and gates to open must be open now.
-    """
+def _prove(result: Source, statements: Sequence[Statement], choices: Mapping[bool, Choice], line: int) -> None:
+    """Refuse a result unless it has the same statements, byte for byte, and each alone under the negated guard."""
     scanned = scan(result)
     bare = [s.line for s in scanned.encodes if not _guarded(result, s, choices)]
-    ending = words(below.ending)
-    firsts = [tuple(token.text for token in c.branches[0].condition) for c in result.conditionals]
-    open_now = [words(f"{gate.opening}{gate.name.text}") for gate in opened]
-    same = (
-        [s.template for s in scanned.encodes] == [s.template for s in statements]
-        and not scanned.strange
-        and sum(first[-len(ending) :] == ending for first in firsts) == len(below.floors)
-        and all(len(result.find(gate)) >= open_now.count(gate) for gate in open_now if gate[0] == "true")
-        and all(firsts.count(gate) == open_now.count(gate) for gate in open_now if gate[0] == "1")
-    )
-    if not same or bare:
+    if bare or scanned.strange or [s.template for s in scanned.encodes] != [s.template for s in statements]:
         what = f"a conversion outside it, line {bare[0]} of the result" if bare else "a result that reads otherwise"
         raise Refusal("every conversion to E2M1 under the guard", what, line)
 
@@ -350,18 +297,18 @@ def unguarded(text: str, options: Mapping[str, str]) -> Iterator[tuple[int, str]
         scanned = scan(source)
         for odd in scanned.strange:
             yield odd.line, odd.message
-        choices = Choices.of(options) if scanned.encodes else None
+        choices = _choices(options) if scanned.encodes else {}
         for statement in scanned.encodes:
-            if choices and not _guarded(source, statement, choices):
+            if not _guarded(source, statement, choices):
                 yield statement.line, next(filter(is_encode, conversions(statement.template)))
     except LexError as error:
         yield error.line, error.message
 
 
-def _guarded(result: Source, statement: Statement, choices: Choices) -> bool:
+def _guarded(result: Source, statement: Statement, choices: Mapping[bool, Choice]) -> bool:
     around = enclosing(result, statement.start)
     try:
-        negated = words(f"!({choices.choice(statement).guard})")
+        negated = words(f"!({_choice_for(statement, choices).guard})")
     except Refusal:
         return False
     if not around:
