@@ -1,5 +1,6 @@
 """Insertions of ``wrap-asm``: the encoder, and a software fallback beside each statement that converts."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fp4patch.edits.asm import Binding, Statement, split
-from fp4patch.edits.cxx import BOM, Kind, Source, Token
+from fp4patch.edits.cxx import BOM, Source, Token
 from fp4patch.edits.cxx_edit import newline_of
 from fp4patch.edits.ptx import Brain, Encoded, Float, Packed, Product, Word, operands_of
 from fp4patch.edits.refusal import Refusal
@@ -21,6 +22,8 @@ _CALLS = {1: "e2m1", 2: "e2m1_x2", 4: "e2m1_x4", 8: "e2m1_x8", 16: "e2m1_x16"}
 OPERANDS = "operands"
 """The header with what statements do with their operands before they convert them."""
 
+_PLAIN = re.compile(r"\*?\w[\w.:]*(?:(?:->\w|\[[^][]*\]|\([^()]*\))[\w.:]*)*")
+_EFFECT = re.compile(r"[\w)\]>]\s*[({]|\+\+|--|(?<![=!<>])=(?!=)")
 _TYPES = {"f": "float", "h": "unsigned short", "r": "unsigned int", "l": "unsigned long long"}
 """C++ types of inputs by the letter of their constraint."""
 
@@ -170,14 +173,10 @@ def _assignment(target: str, output: Packed, values: _Values, namespace: str, ro
     one_line = f"{call}{', '.join(pieces)});"
     if len(one_line) <= room:
         return one_line
-    lines, line = [call], "    "
-    for number, value in enumerate(pieces):
-        piece = value + (");" if number + 1 == len(pieces) else ",")
-        if line.strip() and len(line) + len(piece) + 1 > room:
-            lines.append(line)
-            line = "    "
-        line += (" " if line.strip() else "") + piece
-    return "\n".join([*lines, line])
+    # Only a blank between two arguments may become a line's end.
+    arguments = " ".join(f"{piece},".replace(" ", "\0") for piece in pieces)[:-1] + ");"
+    lines = textwrap.wrap(arguments, room - 4, break_long_words=False, break_on_hyphens=False)
+    return "\n    ".join([call, *lines]).replace("\0", " ")
 
 
 def _random_words(nibbles: Sequence[Encoded | None], line: int) -> Iterator[Word]:
@@ -200,30 +199,13 @@ def _argument(binding: Binding) -> str:
 
 def _target(binding: Binding) -> str:
     """Return the output as the left side of an assignment: in parentheses unless it is names, members and elements."""
-    text, depth, plain = text_of(binding.expression), 0, True
-    expression = binding.expression
-    for index, token in enumerate(expression):
-        depth -= token.text in ")]"
-        if depth == 0 and token.kind is Kind.MARK and token.text not in ".:()[]":
-            arrow = token.text in "->" and any(
-                a.text == "-" and b.text == ">" and a.end == b.start and token in (a, b)
-                for a, b in pairwise(expression)
-            )
-            plain = plain and (arrow or (token.text == "*" and index == 0))
-        depth += token.text in "(["
-    return text if plain else f"({text})"
+    text = text_of(binding.expression)
+    return text if _PLAIN.fullmatch(text) else f"({text})"
 
 
 def _has_effects(expression: Sequence[Token]) -> bool:
     """Return whether it may do more than read: a call, an increment, an assignment."""
-    for before, token in pairwise(expression):
-        call = token.text in "({" and (before.kind is Kind.NAME or before.text in ")]>")
-        step = token.text == before.text and token.text in "+-" and before.end == token.start
-        comparison = token.end == next((t.start for t in expression if t.start >= token.end and t.text == "="), -1)
-        assigns = token.text == "=" and not comparison and not (before.text in "=!<>" and before.end == token.start)
-        if call or step or assigns:
-            return True
-    return False
+    return _EFFECT.search(text_of(expression)) is not None
 
 
 def text_of(tokens: Sequence[Token]) -> str:
