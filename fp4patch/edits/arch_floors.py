@@ -8,8 +8,9 @@ kind, is there for a reason of its own.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from fp4patch.edits.asm import KEYWORDS, Malformed, Scan, parse
+from fp4patch.edits.asm import KEYWORDS, Scan, parse
 from fp4patch.edits.cxx import Branch, Conditional, Source, Token, words
+from fp4patch.edits.lex_error import LexError
 
 _IDLE = tuple(
     words(statement)
@@ -63,7 +64,7 @@ def _may_open(source: Source, conditional: Conditional, allows: Sequence[str], f
 def _is_allowed(source: Source, at: int, allows: Sequence[str]) -> bool:
     try:
         statement = parse(source, at)
-    except Malformed:
+    except LexError:
         return False
     return statement is not None and any(statement.template.lstrip().startswith(begin) for begin in allows)
 

@@ -7,11 +7,13 @@ strings or preprocessor directives is a statement.
 import re
 import warnings
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from fp4patch.edits.cxx import Kind, Source, Token
+from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.ptx import Operand, conversions, is_decode, is_encode, unexplained
 
 KEYWORDS = frozenset({"asm", "__asm__", "__asm"})
@@ -21,15 +23,6 @@ _MENTION = re.compile(r"e2m1x[0-9]")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
-class Malformed(ValueError):  # noqa: N818 - named after the statement
-    """An ``asm`` that does not have the form of a statement with operands."""
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(f"line {line}: {message}")
-        self.message = message
-        self.line = line
-
-
 @dataclass(frozen=True)
 class Binding:
     """One operand: ``[name] "constraint"(expression)``."""
@@ -37,16 +30,6 @@ class Binding:
     operand: Operand
     expression: tuple[Token, ...]
     """The tokens of the C++ expression, without its parentheses."""
-
-    @property
-    def start(self) -> int:
-        """Offset of the expression."""
-        return self.expression[0].start
-
-    @property
-    def end(self) -> int:
-        """Offset behind the expression."""
-        return self.expression[-1].end
 
 
 @dataclass(frozen=True)
@@ -60,11 +43,9 @@ class Statement:
     start: int
     end: int
     line: int
-    volatile: bool
     literals: tuple[Token, ...]
     outputs: tuple[Binding, ...]
     inputs: tuple[Binding, ...]
-    clobbers: tuple[str, ...]
 
     @cached_property
     def template(self) -> str:
@@ -89,7 +70,7 @@ class Scan:
     encodes: tuple[Statement, ...]
     decodes: tuple[Statement, ...]
     """Statements that only convert back; never touched."""
-    strange: tuple[Malformed, ...]
+    strange: tuple[LexError, ...]
     """Mentions of the format that no statement explains: in macros, in ``#define``, as a bare word."""
 
 
@@ -101,96 +82,78 @@ def scan(source: Source) -> Scan:
     """
     mentions = (bisect_right(source.starts, found.start()) - 1 for found in _MENTION.finditer(source.text))
     spots = [at for at in dict.fromkeys(mentions) if at >= 0 and _MENTION.search(source.tokens[at].text)]
-    encodes, decodes, strange = [], [], []
-    statements, broken = _statements(source, spots)
-    for statement in statements:
+    code = enumerate(source.tokens) if spots else ()
+    keywords = [at for at, token in code if token.text in KEYWORDS and token.directive < 0]
+    statements: dict[int, Statement] = {}
+    strange = []
+    for spot in spots:
+        token = source.tokens[spot]
+        before = bisect_right(keywords, spot)
+        where = "in a preprocessor directive" if token.directive >= 0 else "outside any asm statement"
+        statement = None
+        try:
+            statement = parse(source, keywords[before - 1]) if before else None
+        except LexError as error:
+            where = where if token.directive >= 0 else f"in {error.message}"
+        if not source.is_live(token.start):
+            continue
+        if statement and spot <= statement.last:
+            statements[statement.first] = statement
+        elif mention := _unexplained(token):
+            strange.append(LexError(f"{mention} {where}" if token.kind is Kind.STRING else mention, token.line))
+    encodes, decodes = [], []
+    for statement in statements.values():
         if statement.encodes:
             encodes.append(statement)
         elif format_ := unexplained(statement.template):
-            strange.append(Malformed(f"{format_} in an instruction that is no cvt", statement.line))
+            strange.append(LexError(f"{format_} in an instruction that is no cvt", statement.line))
         elif statement.decodes:
             decodes.append(statement)
-    for at in spots:
-        token = source.tokens[at]
-        if not source.is_live(token.start) or any(s.first <= at <= s.last for s in statements):
-            continue
-        mention = _MENTION.findall(token.text)[0]
-        if token.kind is not Kind.STRING:
-            if token.text == mention:  # a macro could make a literal of it
-                strange.append(Malformed(f"{mention} outside a string", token.line))
-            continue
-        opcodes = [opcode for opcode in conversions(literal(token)) if _MENTION.search(opcode)]
-        if not opcodes or not all(map(is_decode, opcodes)):
-            reason = next((f"in {m.message}" for start, end, m in broken if start < token.start < end), "")
-            where = "in a preprocessor directive" if token.directive >= 0 else reason or "outside any asm statement"
-            strange.append(Malformed(f"{mention} {where}", token.line))
     return Scan(tuple(encodes), tuple(decodes), tuple(strange))
 
 
-def _statements(source: Source, spots: Sequence[int]) -> tuple[list[Statement], list[tuple[int, int, Malformed]]]:
-    """Return the statements that may have these tokens; and of those that are not understood, their extent and why."""
-    statements, broken = [], []
-    for at in _keywords(source.tokens, spots):
-        token = source.tokens[at]
-        if token.directive >= 0 or not source.is_live(token.start):
-            continue
-        try:
-            if statement := parse(source, at):
-                statements.append(statement)
-        except Malformed as malformed:
-            broken.append((token.start, _reach(source.tokens, at), malformed))
-    return statements, broken
-
-
-def _keywords(tokens: Sequence[Token], spots: Iterable[int]) -> list[int]:
-    """Return the last ``asm`` in front of each spot."""
-    keywords, done = [], -1
-    for spot in spots:
-        at = spot
-        while at > done and (tokens[at].text not in KEYWORDS or tokens[at].kind is not Kind.NAME):
-            at -= 1
-        if at > done:
-            keywords.append(at)
-        done = spot
-    return keywords
+def _unexplained(token: Token) -> str:
+    """Return the format that a token outside of statements mentions; empty if it is that of a conversion from it."""
+    mention = _MENTION.findall(token.text)[0]
+    if token.kind is not Kind.STRING:  # a macro could make a literal of the format
+        return f"{mention} outside a string" if token.text == mention else ""
+    opcodes = [opcode for opcode in conversions(literal(token)) if _MENTION.search(opcode)]
+    return "" if opcodes and all(map(is_decode, opcodes)) else mention
 
 
 def parse(source: Source, at: int) -> Statement | None:
-    """Return the statement whose keyword is token ``at``; None if no statement begins so. Malformed: see there."""
+    """Return the statement whose keyword is token ``at``; None if no statement begins so. LexError: another form."""
     tokens = source.tokens
-    keyword, volatile, here = tokens[at], False, at + 1
+    keyword, here = tokens[at], at + 1
     while here < len(tokens) and tokens[here].text in _QUALIFIERS:
         if tokens[here].text == "goto":
-            raise Malformed("asm goto", keyword.line)
-        volatile = volatile or "volatile" in tokens[here].text
+            raise LexError("asm goto", keyword.line)
         here += 1
     if here >= len(tokens) or tokens[here].text != "(":
         return None
     close = closing(tokens, here)
     if close is None or close + 1 >= len(tokens) or tokens[close + 1].text != ";":
-        raise Malformed("an asm that is no statement of its own", keyword.line)
+        raise LexError("an asm that is no statement of its own", keyword.line)
     inside = tokens[here + 1 : close]
     for token in tokens[at : close + 2]:
         if token.directive >= 0:
-            raise Malformed("a preprocessor directive inside an asm statement", token.line)
+            raise LexError("a preprocessor directive inside an asm statement", token.line)
     sections = split(inside, ":")
     if len(sections) > 4 or not sections[0]:  # template, outputs, inputs, clobbers
-        raise Malformed("not template, outputs, inputs and clobbers", keyword.line)
+        raise LexError("not template, outputs, inputs and clobbers", keyword.line)
     for token in sections[0]:
         if token.kind is not Kind.STRING or token.text[0] not in '"R':
-            raise Malformed(f"{token.text} in the template: not a string literal", token.line)
-    outputs, inputs, clobbers = [*sections[1:], [], [], []][:3]
+            raise LexError(f"{token.text} in the template: not a string literal", token.line)
+    outputs, inputs = [*sections[1:], [], []][:2]
     return Statement(
         at,
         close + 1,
         keyword.start,
         tokens[close + 1].end,
         keyword.line,
-        volatile,
         tuple(sections[0]),
         tuple(_binding(part, keyword.line) for part in split(outputs, ",") if part or len(outputs)),
         tuple(_binding(part, keyword.line) for part in split(inputs, ",") if part or len(inputs)),
-        tuple(literal(token) for token in clobbers if token.kind is Kind.STRING),
     )
 
 
@@ -233,19 +196,8 @@ def _binding(part: Sequence[Token], line: int) -> Binding:
     name, rest = "", list(part)
     if len(rest) > 2 and rest[0].text == "[" and rest[1].kind is Kind.NAME and rest[2].text == "]":
         name, rest = rest[1].text, rest[3:]
-    constraints = [token for token in rest if token.kind is Kind.STRING][: max(1, _leading_strings(rest))]
+    constraints = list(takewhile(lambda token: token.kind is Kind.STRING, rest))
     body = rest[len(constraints) :]
     if not constraints or len(body) < 3 or body[0].text != "(" or closing(body, 0) != len(body) - 1:
-        raise Malformed('an operand that is not "constraint"(expression)', part[0].line if part else line)
+        raise LexError('an operand that is not "constraint"(expression)', part[0].line if part else line)
     return Binding(Operand("".join(literal(token) for token in constraints).strip(), name), tuple(body[1:-1]))
-
-
-def _reach(tokens: Sequence[Token], at: int) -> int:
-    """Return the offset up to which an ``asm`` that is not understood may reach."""
-    bracket = next((n for n in range(at, min(at + 5, len(tokens))) if tokens[n].text == "("), None)
-    close = closing(tokens, bracket) if bracket is not None else None
-    return tokens[close].end if close is not None else tokens[-1].end
-
-
-def _leading_strings(tokens: Sequence[Token]) -> int:
-    return next((n for n, token in enumerate(tokens) if token.kind is not Kind.STRING), len(tokens))
