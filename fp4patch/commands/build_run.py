@@ -99,7 +99,7 @@ def _torch_of(tree: Path) -> str:
 
 def dry_run(request: BuildRequest, folder: Path | None) -> DryRun:
     """Return the command and the context's files. Only a context that was named is written."""
-    files = context.files(request, _machines(request, None))
+    files = context.files(request, _machines(request, ()))
     if folder:
         _write(folder, files)
     place = folder or Path("fp4patch-context")
@@ -120,14 +120,13 @@ def build(request: BuildRequest, folder: Path | None) -> Built:
     An interrupt stops the engine's build and leaves no context behind.
     """
     begun = time.monotonic()
-    builder = engine.look(request.buildx.builder, needs_engine=not (request.output or request.buildx.push))
-    if problems := engine.check(builder, request):
+    own = engine.own_platforms(request.buildx.builder, needs_engine=not (request.output or request.buildx.push))
+    if problems := engine.check(own, request):
         raise ImageError("this engine cannot build it", problems=problems)
-    notes = (*request.archs.notes, *engine.notes(builder, request))
+    notes = (*request.archs.notes, *engine.notes(own, request))
     for note in notes:
         logging.getLogger(__name__).warning("note: %s", note)
     labels = _labels(request)
-    own = builder.platforms[0] if builder.platforms else None
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
         place = folder or Path(work) / "context"
         _write(place, context.files(request, _machines(request, own)))
@@ -157,9 +156,9 @@ def _labels(request: BuildRequest) -> dict[str, str]:
     return provenance.labels(request, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
-def _machines(request: BuildRequest, own: str | None) -> tuple[str, ...]:
-    """Return ``x86_64``, ``aarch64``: what the image's wheels must be for. ``own``: the engine's platform."""
-    platforms = request.buildx.platforms or ([own] if own else [])
+def _machines(request: BuildRequest, own: Sequence[str]) -> tuple[str, ...]:
+    """Return ``x86_64``, ``aarch64``: what the image's wheels must be for. ``own``: the engine's platforms."""
+    platforms = request.buildx.platforms or own[:1]
     named = [MACHINES.get(name, name) for _, name, *_ in (text.split("/") for text in platforms if "/" in text)]
     return tuple(named) or (platform.machine(),)
 

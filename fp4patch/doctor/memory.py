@@ -1,7 +1,4 @@
-"""Memory of this machine, compared with the needs of a vLLM build, and of a server on unified memory.
-
-The disk and the container engine are checked by ``fp4patch build``, which alone needs them.
-"""
+"""Memory of this machine, compared with the needs of a vLLM build, and of a server on unified memory."""
 
 import re
 from collections.abc import Sequence
@@ -12,9 +9,11 @@ from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.process import processors
 from fp4patch.core.wording import counted
 from fp4patch.doctor.host import Host
-from fp4patch.images.engine import GIB
-from fp4patch.images.image import JOB_MEMORY
 
+GIB = 1 << 30
+JOB_MEMORY = 8
+"""Memory in GiB that one compilation of vLLM's largest files can take
+(https://github.com/vllm-project/vllm/pull/12477)."""
 _SYSTEM = 12
 """GiB that the system and the host side of a server take beside a model; an estimate."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fp4patch.catalog.variant import Variant
-from fp4patch.core.arch import GPUS, Arch
+from fp4patch.core.arch import GPUS, Arch, requested
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.results import Problem
 from fp4patch.images.image import Architectures
@@ -11,14 +11,17 @@ from fp4patch.images.image import Architectures
 
 def check(asked: Sequence[str], variant: Variant) -> Architectures:
     """Return what the requested architectures mean for a variant; Refused carries every objection."""
-    archs = tuple(dict.fromkeys(_parse(text) for text in asked))
-    if not archs:
-        raise UsageError("no architecture is named", help="for example --arch 12.1a (GB10), --arch 12.0a (RTX PRO)")
-    covered = {Arch.parse(text) for text in variant.arch}
+    help_text = "for example --arch 12.1a (GB10), --arch 12.0a (RTX PRO)"
+    if not asked:
+        raise UsageError("no architecture is named", help=help_text)
+    archs = tuple(dict.fromkeys(requested(",".join(asked), help_text)))
+    covered = [Arch.parse(text) for text in variant.arch]
     judged = tuple(arch for arch in archs if arch in covered)
     problems = [_bare(arch) for arch in archs if arch.major >= 10 and not arch.suffix]
     if not judged and not problems:
-        problems.append(_nothing_judged(archs, variant))
+        expected = f"an architecture that {variant.name} has rules for: {', '.join(arch.torch for arch in covered)}"
+        found = f"{', '.join(arch.torch for arch in archs)}, so nothing could be proven"
+        problems.append(Problem(expected, found, help="name one of these, alone or beside it"))
     if problems:
         raise Refused("these architectures cannot be built", problems=problems)
     notes = [
@@ -26,15 +29,8 @@ def check(asked: Sequence[str], variant: Variant) -> Architectures:
         for arch in archs
         if arch not in covered
     ]
-    gpus = tuple(dict.fromkeys(gpu for arch in archs for gpu in _runs_on(arch)))
-    return Architectures(archs, judged, gpus, tuple(notes))
-
-
-def _parse(text: str) -> Arch:
-    try:
-        return Arch.parse(text)
-    except ValueError as error:
-        raise UsageError(str(error), help="for example --arch 12.1a") from error
+    gpus = [gpu for arch in archs for gpu in (arch.gpu, *(GPUS if arch.suffix == "f" else ())) if arch.runs_on(gpu)]
+    return Architectures(archs, judged, tuple(dict.fromkeys(gpus)), tuple(notes))
 
 
 def _bare(arch: Arch) -> Problem:
@@ -44,18 +40,3 @@ def _bare(arch: Arch) -> Problem:
         "matrix instructions: conversions become software, FP4 GEMM kernels are left out",
         help=f"--arch {arch.torch}a",
     )
-
-
-def _nothing_judged(archs: Sequence[Arch], variant: Variant) -> Problem:
-    has = ", ".join(Arch.parse(text).torch for text in variant.arch)
-    return Problem(
-        f"an architecture that {variant.name} has rules for: {has}",
-        f"{', '.join(arch.torch for arch in archs)}, so nothing could be proven",
-        help="name one of these, alone or beside it",
-    )
-
-
-def _runs_on(arch: Arch) -> tuple[Arch, ...]:
-    """Return the GPUs that code for a target must run on: its own, and for a family target also later ones of ours."""
-    later = (gpu for gpu in GPUS if arch.suffix == "f" and arch.runs_on(gpu))
-    return tuple(dict.fromkeys((arch.gpu, *later)))

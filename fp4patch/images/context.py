@@ -29,11 +29,6 @@ def files(request: BuildRequest, machines: Sequence[str]) -> dict[str, bytes]:
     """Return the context's files by name. ``machines`` are ``x86_64``, ``aarch64``."""
     root = data_root()
     dockerfile = root / "dockerfiles" / "Dockerfile"
-    if not dockerfile.is_file():
-        raise ImageError(
-            f"there is no {dockerfile}",
-            help="the data directory is not whole: install fp4patch again, or unset FP4PATCH_DATA",
-        )
     name, content = wheel(root)
     return {
         "Dockerfile": dockerfile.read_bytes(),
@@ -92,7 +87,8 @@ def wheel(root: Path) -> tuple[str, bytes]:
     for part in (*DATA, "dockerfiles"):
         content |= {f"fp4patch/data/{part}/{name}": data for name, data in _folder(root / part)}
     info = f"fp4patch-{fp4patch.__version__}.dist-info"
-    content[f"{info}/METADATA"] = _metadata().encode()
+    metadata = importlib.metadata.distribution("fp4patch").read_text("METADATA")  # also an editable install has it
+    content[f"{info}/METADATA"] = (metadata or "").encode()
     content[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: fp4patch\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     content[f"{info}/entry_points.txt"] = b"[console_scripts]\nfp4patch = fp4patch.__main__:main\n"
     content[f"{info}/RECORD"] = _record(content, f"{info}/RECORD")
@@ -111,20 +107,6 @@ def _folder(folder: Path) -> list[tuple[str, bytes]]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not set(LEFT_OUT) & set(path.parts) and path.suffix != ".pyc"
     ]
-
-
-def _metadata() -> str:
-    """Return the metadata of the installation, as pip wrote it; also an editable one has it."""
-    try:
-        text = importlib.metadata.distribution("fp4patch").read_text("METADATA")
-    except importlib.metadata.PackageNotFoundError:
-        text = None
-    if not text:
-        raise ImageError(
-            "this fp4patch has no metadata, so the image could not install it",
-            help="install it with pip and build again",
-        )
-    return text
 
 
 def _record(content: Mapping[str, bytes], own: str) -> bytes:

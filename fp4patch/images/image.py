@@ -1,4 +1,4 @@
-"""Values about images: the request, the container engine, and the results of a build and of checking a proof."""
+"""Values about images: the request, and the results of a build and of checking a proof."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,18 +39,6 @@ class Stage(StrEnum):
     def compiles(self) -> bool:
         """True if the stage compiles vLLM or a part of it, which needs whole trees."""
         return self is Stage.KERNELS or self.compiles_vllm
-
-    @property
-    def disk(self) -> int:
-        """Free disk space in GiB that a build of this stage takes on the engine's disk, with nothing in its cache."""
-        return {Stage.KERNELS: 25, Stage.PART: 60, Stage.WHEEL: 60, Stage.RUNTIME: 80}.get(self, 16)
-        # The CUDA base takes about 10 GiB unpacked, PyTorch with its libraries 7, vLLM's build tree and compiler cache
-        # 30, the runtime image 20 (https://github.com/vllm-project/vllm/pull/40991).
-
-
-JOB_MEMORY = 8
-"""Memory in GiB that one compilation of vLLM's largest files can take
-(https://github.com/vllm-project/vllm/pull/12477)."""
 
 
 @dataclass(frozen=True)
@@ -115,22 +103,6 @@ class BuildRequest:
     output: Path | None = None
     """Directory for files; None: the result is an image."""
     buildx: BuildxOptions = BuildxOptions()
-
-
-@dataclass(frozen=True)
-class Engine:
-    """The builder that a build would use, as it reports itself."""
-
-    driver: str = ""
-    """``docker`` if the engine itself builds; else ``docker-container``, ``remote``, ``kubernetes``; empty: unknown."""
-    platforms: tuple[str, ...] = ()
-    """The own platform of each node, ``linux/arm64``, as far as it is known: others are emulated."""
-    memory: int | None = None
-    """Memory of the build machine in bytes; None if it is another machine."""
-    disk: int | None = None
-    """Free disk space of the engine's data directory in bytes; None if that is on another machine."""
-    cores: int | None = None
-    """Number of its processors; None if it is another machine."""
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
     from docker.models.images import Image
 
-_LARGEST = 1 << 28
-"""Bytes that are read of a proof, which has some megabytes with its page."""
-
 
 def of_directory(folder: Path) -> ProofReport | None:
     """Check the proof in a directory that ``fp4patch build --output`` wrote; None if there is none.
@@ -31,7 +28,7 @@ def of_directory(folder: Path) -> ProofReport | None:
         documents = (path for pattern in ("*.json", "receipts/*.json") for path in place.glob(pattern))
         proof = {path.relative_to(place).as_posix(): path.read_bytes() for path in documents if path.is_file()}
         if provenance.receipts_of(proof) and {"pins.json", "verify.json"} & set(proof):
-            return _checked(str(folder), "", {}, proof, ["a directory has no labels"])
+            return _checked(str(folder), "", {}, proof)
     return None
 
 
@@ -75,16 +72,14 @@ def _of_container(name: str, image: Image, container: Container) -> ProofReport 
     proof = _proof(container)
     if not (labels or provenance.receipts_of(proof)):
         return None
-    notes = [] if labels else [f"the image has no labels {provenance.OURS}*"]
-    return _checked(name, str(image.id), labels, proof, notes)
+    return _checked(name, str(image.id), labels, proof)
 
 
-def _checked(
-    subject: str, image: str, labels: Mapping[str, str], proof: Mapping[str, bytes], notes: list[str]
-) -> ProofReport:
+def _checked(subject: str, image: str, labels: Mapping[str, str], proof: Mapping[str, bytes]) -> ProofReport:
     statements = tuple(provenance.recheck(proof, labels or None))
+    notes = [] if labels else [f"there are no labels {provenance.OURS}*"]
     if "binaries.json" not in proof:
-        notes = [*notes, "no binaries.json: vLLM itself was not built here, so no built file was looked at"]
+        notes.append("no binaries.json: vLLM itself was not built here, so no built file was looked at")
     return ProofReport(subject, image, labels, provenance.pins_of(proof), statements, tuple(notes))
 
 
@@ -96,13 +91,8 @@ def _proof(container: Container) -> dict[str, bytes]:
         stream, _ = container.get_archive(PROOF)
     except NotFound:
         return {}
-    packed, files = io.BytesIO(), {}
-    for piece in stream:
-        packed.write(piece)
-        if packed.tell() > _LARGEST:
-            raise ImageError(f"{PROOF} has more than {_LARGEST >> 20} MB", help="no proof has; do not use the image")
-    packed.seek(0)
-    with tarfile.open(fileobj=packed) as tar:
+    files = {}
+    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
         for member in tar:
             content: Any = tar.extractfile(member) if member.isfile() else None
             if content:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import fp4patch
@@ -12,9 +11,6 @@ from fp4patch.images.image import PRODUCT, BuildRequest, Statement
 
 OURS = "io.fp4patch."
 SOURCE = "https://github.com/fp4patch/fp4patch"
-
-
-# --- labels ----------------------------------------------------------------------------------------------------------
 
 
 def labels(request: BuildRequest, created: str) -> dict[str, str]:
@@ -52,19 +48,22 @@ def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> lis
     """Check every statement of a proof against the others, and against the labels if there are any.
 
     ``proof`` has the files of the proof's directory by their relative names. ImageError is raised for a file that does
-    not parse, or that does not have the form that fp4patch writes.
+    not have the form that fp4patch writes.
     """
-    receipts = receipts_of(proof)
-    pins = pins_of(proof)
-    documents = {name: _document(data, name) for name, data in receipts.items()}
-    with _as_we_write_them():
+    try:
+        pins = pins_of(proof)
+        documents = {name: json.loads(data) for name, data in receipts_of(proof).items()}
         of_labels = [] if labels is None else _labels(labels, documents, pins)
         return [_receipts(documents), *_verify(proof, documents, pins), *_binaries(proof), *of_labels]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ImageError(
+            f"a document of the proof is not one that fp4patch writes: {error!r}", help="build the image again"
+        ) from error
 
 
 def pins_of(proof: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the contents of ``pins.json``; empty if there is none."""
-    return _document(proof["pins.json"], "pins.json") if "pins.json" in proof else {}
+    return dict(json.loads(proof.get("pins.json", b"{}")))
 
 
 def receipts_of(proof: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -86,7 +85,7 @@ def _verify(
     """Compute the verdict again from its checks, and check that it is about the same trees as the receipts."""
     if "verify.json" not in proof:
         return [Statement("verify", Verdict.FAIL, "there is no verify.json")]
-    document = _document(proof["verify.json"], "verify.json")
+    document = json.loads(proof["verify.json"])
     trees = document.get("trees", [document])
     results = [result for tree in trees for result in tree["results"]]
     checks = [check for result in results for check in result["checks"]]
@@ -140,7 +139,7 @@ def _failed(part: Any, name: str = "") -> Iterator[str]:
 def _binaries(proof: Mapping[str, bytes]) -> list[Statement]:
     if "binaries.json" not in proof:
         return []
-    document = _document(proof["binaries.json"], "binaries.json")
+    document = json.loads(proof["binaries.json"])
     verdict = str(document.get("verdict", "missing"))
     has_code = any(binary["files"] for binary in document.get("binaries", ()))
     detail = f"the scan of the built files is {verdict}" + ("" if has_code else ", and found no code for a GPU")
@@ -170,26 +169,3 @@ def _labels(
         detail = label or "nothing" if same else f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
         statements.append(Statement(f"label {OURS}{name}", verdict_on(same), detail))
     return statements
-
-
-@contextmanager
-def _as_we_write_them() -> Iterator[None]:
-    """Raise ImageError if a document does not have the keys that fp4patch writes."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ImageError(
-            f"a document of the proof is not one that fp4patch writes: {error!r}", help="build the image again"
-        ) from error
-
-
-def _document(data: bytes, name: str) -> dict[str, Any]:
-    try:
-        document = json.loads(data)
-        if not isinstance(document, dict):
-            raise TypeError("not an object")
-    except (ValueError, TypeError) as error:
-        raise ImageError(
-            f"{name} of the proof is not a JSON document: {error}", help="build the image again"
-        ) from error
-    return document

@@ -281,7 +281,9 @@ def test_no_engine_is_one_sentence_with_a_remedy(
     monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
     said = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a")
     assert said.status == 1
-    assert said.err.startswith("error: no docker engine responds at unix:///no/such/socket\n")
+    assert said.err.startswith(
+        "error: no docker engine responds: Cannot connect to the Docker daemon at unix:///no/such/"
+    )
     assert "DOCKER_HOST" in said.err
 
 

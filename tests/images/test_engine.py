@@ -14,8 +14,8 @@ from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ImageError
 from fp4patch.images import inspection, sources
-from fp4patch.images.engine import GIB, check, host, look, notes
-from fp4patch.images.image import Architectures, BuildRequest, BuildxOptions, Engine, Stage
+from fp4patch.images.engine import check, host, notes, own_platforms
+from fp4patch.images.image import Architectures, BuildRequest, BuildxOptions, Stage
 
 SM121A = Architectures((Arch(12, 1, "a"),), (Arch(12, 1, "a"),), (Arch(12, 1),))
 REQUEST = BuildRequest(
@@ -32,24 +32,7 @@ REQUEST = BuildRequest(
     runtime_image="runtime:1",
 )
 FOR_ARM64 = replace(REQUEST, buildx=BuildxOptions(platforms=("linux/arm64",)))
-SPARK = Engine("docker", ("linux/arm64",), memory=128 * GIB, disk=200 * GIB, cores=20)
-AMD64 = replace(SPARK, platforms=("linux/amd64",))
-
-
-def test_a_spark_can_build_everything_and_hears_how_long_it_takes() -> None:
-    assert check(SPARK, REQUEST) == []
-    assert notes(SPARK, REQUEST) == ["about 25 minutes with 20 compilations at a time and no compiler cache"]
-    assert notes(SPARK, replace(REQUEST, target=Stage.KERNELS)) == []
-
-
-def test_little_room_is_noted_by_stage() -> None:
-    small = replace(SPARK, disk=30 * GIB, memory=4 * GIB)
-    disk, memory, minutes = notes(small, REQUEST)
-    assert disk.startswith("stage runtime takes up to 80 GiB, and 30 are free")
-    assert memory.startswith("one compilation of vLLM's largest files takes 8 GiB of memory, and the engine has 4.0")
-    assert minutes.startswith("about 399 minutes with 1 compilations")
-    assert notes(small, replace(REQUEST, target=Stage.KERNELS)) == []
-    assert notes(replace(small, disk=None, memory=None, cores=None), REQUEST) == []  # another machine, and not known
+ARM64, AMD64 = ("linux/arm64",), ("linux/amd64",)
 
 
 def test_an_emulated_platform_is_no_place_for_a_build_of_hours() -> None:
@@ -57,31 +40,22 @@ def test_an_emulated_platform_is_no_place_for_a_build_of_hours() -> None:
     assert "emulation" in problem.found
     assert "docker buildx create --append" in problem.help
     assert check(AMD64, replace(FOR_ARM64, target=Stage.PROOF)) == []
-    assert check(replace(AMD64, platforms=("linux/amd64", "linux/arm64")), FOR_ARM64) == []
-    assert check(replace(AMD64, platforms=()), FOR_ARM64) == []  # a builder that was never started
+    assert check((*AMD64, *ARM64), FOR_ARM64) == []
+    assert check((), FOR_ARM64) == []  # a builder that was never started
 
 
 def test_an_image_for_gb10_alone_on_amd64_is_noted() -> None:
-    note, _ = notes(AMD64, REQUEST)
+    (note,) = notes(AMD64, REQUEST)
     assert "GB10 machines are arm64" in note
-    assert len(notes(AMD64, FOR_ARM64)) == 1
-    assert len(notes(AMD64, replace(REQUEST, archs=replace(SM121A, gpus=(Arch(12, 0), Arch(12, 1)))))) == 1
+    assert notes(ARM64, REQUEST) == notes(AMD64, FOR_ARM64) == []
+    assert notes(AMD64, replace(REQUEST, archs=replace(SM121A, gpus=(Arch(12, 0), Arch(12, 1))))) == []
 
 
 # --- the real one ----------------------------------------------------------------------------------------------------
 
 
-def test_the_engine_that_is_here_says_what_it_is(engine: dict[str, str]) -> None:
-    here = look("", needs_engine=True)
-    if here.driver == "docker":
-        assert here.platforms[0] in ("linux/amd64", "linux/arm64")
-        assert here.memory
-        assert here.cores
-        assert here.disk
-
-
 def test_a_builder_that_does_not_exist_is_left_to_buildx(engine: dict[str, str]) -> None:
-    assert look("nobody", needs_engine=False) == Engine()
+    assert own_platforms("nobody", needs_engine=False) == ()
 
 
 def test_the_engine_of_another_context_is_found(
@@ -91,10 +65,10 @@ def test_the_engine_of_another_context_is_found(
     create = ["docker", "context", "create", name, "--docker", f"host={host()}"]
     subprocess.run(create, check=True, capture_output=True)
     try:
-        here = look("", needs_engine=True)
+        here = own_platforms("", needs_engine=True)
         monkeypatch.delenv("DOCKER_HOST", raising=False)
         monkeypatch.setenv("DOCKER_CONTEXT", name)
-        assert look("", needs_engine=True).platforms == here.platforms
+        assert own_platforms("", needs_engine=True) == here
         assert inspection.of_image(tiny_base) is None  # it was found, and has neither labels nor a proof
     finally:
         subprocess.run(["docker", "context", "rm", "--force", name], check=True, capture_output=True)
@@ -107,12 +81,12 @@ def test_a_client_without_buildx_is_one_sentence(
     if subprocess.run(["docker", "buildx", "version"], capture_output=True, check=False).returncode == 0:
         pytest.skip("this machine's buildx is installed for everybody and cannot be taken away")
     with pytest.raises(ImageError, match="no buildx plugin") as refused:
-        look("", needs_engine=True)
+        own_platforms("", needs_engine=True)
     assert "docker-buildx" in refused.value.help
 
 
 def test_without_the_docker_command_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ImageError, match="no docker command") as refused:
-        look("", needs_engine=True)
+        own_platforms("", needs_engine=True)
     assert "buildx" in refused.value.help

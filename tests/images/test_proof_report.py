@@ -84,6 +84,7 @@ def test_an_architecture_that_has_no_result_was_not_looked_at(proof: Proof) -> N
 @pytest.mark.parametrize(
     ("name", "content"),
     [
+        ("verify.json", b"{"),
         ("verify.json", b"{}"),
         ("verify.json", b'{"trees": 7}'),
         ("verify.json", b'{"verdict": "pass", "trees": [[]]}'),
@@ -124,11 +125,6 @@ def test_a_red_scan_of_the_built_files_is_a_failure(proof: Proof) -> None:
 
 def test_a_missing_verdict_is_a_failure(proof: Proof) -> None:
     assert failed({n: d for n, d in proof.items() if n != "verify.json"}, None) == ["verify"]
-
-
-def test_a_damaged_document_is_one_sentence(proof: Proof) -> None:
-    with pytest.raises(ImageError, match=r"verify\.json of the proof is not a JSON document"):
-        provenance.recheck(proof | {"verify.json": b"{"}, None)
 
 
 def test_an_exported_proof_is_inspected_as_a_folder(real_proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
