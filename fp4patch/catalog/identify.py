@@ -6,7 +6,6 @@ The version is only a hint: bundled copies can be wrong (xformers 0.0.35 states 
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,27 +46,13 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
 
 
 def identify_all(paths: Iterable[Path], catalog: Catalog, said: str | None = None) -> list[Identified]:
-    """Return each tree once, in the order in which they were named, and behind each tree those that it contains.
-
-    UsageError: one version is given for trees of several kinds.
-    """
-    trees: dict[object, Identified] = {}
-    named = [identify(path, catalog, said) for path in paths]
-    if said and len(kinds := {tree.target.name: None for tree in named}) > 1:
-        raise UsageError(f"{said} cannot be the version of {' and '.join(kinds)}", help="run the command once for each")
-    for tree in named:
-        trees.setdefault(place(tree.root), tree)
+    """Return each tree once, in the order in which they were named, and behind each tree those that it contains."""
+    trees: dict[Path, Identified] = {}
+    for tree in [identify(path, catalog, said) for path in paths]:
+        trees.setdefault(tree.root, tree)
         for inside in contained(tree.root, tree.target, catalog):
-            trees.setdefault(place(inside.root), inside)
+            trees.setdefault(inside.root, inside)
     return list(trees.values())
-
-
-def place(root: Path) -> object:
-    """Return what a directory is, however many names and mounts it has; of what is not there, its path."""
-    with suppress(OSError, ValueError):
-        found = root.stat()
-        return found.st_dev, found.st_ino
-    return root
 
 
 def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identified]:
@@ -126,16 +111,9 @@ def _parse(said: str) -> Version:
 
 
 def _hint(root: Path, catalog: Catalog) -> str:
-    """Message about the missing marks of a tree, or a tree just below or above, else the marks of each target."""
+    """Return a message about the missing marks of a tree, else the marks of each target."""
     for target in catalog.targets.values():
-        marks = {mark: (root / mark).is_file() for layout in (target.marks, *target.other_marks) for mark in layout}
-        gone = target.missing(marks.__getitem__)
-        if any(marks.values()):
+        if any((root / mark).is_file() for layout in (target.marks, *target.other_marks) for mark in layout):
+            gone = target.missing(lambda mark: (root / mark).is_file())
             return f"it would be {target.title}, if it had {' and '.join(gone)}: is the tree whole?"
-    for target in catalog.targets.values():
-        below = [root / place for place in target.found_in]
-        for near in (*below, *list(root.parents)[:3]):
-            with suppress(Refused):  # what may not be looked into gives no hint
-                if is_at(near, target):
-                    return f"there is {target.title} at {near}: name that"
     return "; ".join(f"{t.title} has {t.marks[0]}" for t in catalog.targets.values())

@@ -41,23 +41,14 @@ class Rule(Manifest):
     forbids: tuple[Regex, ...] = ()
     without: tuple[Metric, ...] = ()
 
-    @property
-    def judges(self) -> bool:
-        """True if the rule has a condition; a rule without one is a mistake."""
-        return bool(self.identical or self.requires or self.forbids or self.without)
+    def __post_init__(self) -> None:
+        if not (self.identical or self.requires or self.forbids or self.without):
+            raise ValueError("a rule has a condition: identical, requires, forbids or without")
 
     def is_for(self, arch: Arch) -> bool:
         """Return whether the rule applies to a target."""
-        return any(fnmatchcase(str(arch), canonical(pattern)) for pattern in self.arch)
+        return any(fnmatchcase(str(arch), pattern) for pattern in self.arch)
 
     def speaks_of(self, target: str) -> bool:
         """Return whether one of its globs matches probes of a target: ``cutlass/float-*`` matches those of cutlass."""
         return any(fnmatchcase(target, pattern.partition("/")[0]) for pattern in self.probes)
-
-
-def canonical(pattern: str) -> str:
-    """Return ``sm_121a`` for ``12.1a``, and a glob as it is."""
-    try:
-        return str(Arch.parse(pattern))
-    except ValueError:
-        return pattern

@@ -1,4 +1,4 @@
-"""All files of a tree that a compiler or a build can read, links inside the tree followed.
+"""Files of a tree that a compiler or a build can read, links inside the tree followed.
 
 Each file has one name here, the path of the file itself.
 """

@@ -202,8 +202,6 @@ class Target(Manifest):
     """Include directories, relative to the tree, for the compilation of a probe."""
     compile: tuple[str, ...] = ()
     """Further compiler flags for its probes."""
-    found_in: tuple[str, ...] = ()
-    """Usual locations of such a tree below other directories; used for the hint 'did you mean'."""
     git: str
     tag: Annotated[str, VersionPlace] = ""
     """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``. Empty:

@@ -56,8 +56,6 @@ class Variant(Manifest):
     """Cost of this variant on a target that has the instruction, in one line."""
     arch: Annotated[tuple[ArchName, ...], SOME]
     targets: Annotated[dict[str, VariantTarget], SOME]
-    other_arch: tuple[ArchName, ...] = ()
-    """Further targets that the rules are for. ``verify`` compiles for them only on request (``--arch``)."""
     options: dict[str, str] = field(default_factory=dict)
     """Options of all patches that take options. The options of a target's patch are added to them, or replace them."""
     promise: Promise = Promise.EXACT
