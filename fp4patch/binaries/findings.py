@@ -69,6 +69,6 @@ class Finding(Document):
     remedy: str = ""
     """Recommended action; empty if all is well."""
     cause: str = ""
-    """Name of the remedy in fp4patch/binaries/remedies.toml; empty if it is of a program's or a build's error."""
+    """Name of the remedy in remedies.toml, or title of the message in messages.toml; empty for other errors."""
     link: str = ""
     """Link to a public discussion of the finding; mostly empty."""

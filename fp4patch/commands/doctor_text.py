@@ -7,11 +7,10 @@ from rich.text import Text
 
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
+from fp4patch.catalog.manifest import load
 from fp4patch.console import STATES, Hanging, folded, number, printable, table, whole
-from fp4patch.core.results import State
 from fp4patch.core.wording import counted
-from fp4patch.doctor.messages import LogReport
-from fp4patch.doctor.result import MachineReport, ProjectReport, TreeReport
+from fp4patch.doctor.result import FindingsReport, ProjectReport, TreeReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?"}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "yellow"}
@@ -40,7 +39,7 @@ def answers_text(answers: Iterable[Answer]) -> RenderableType:
     return Group(*parts)
 
 
-def machine_text(machine: MachineReport) -> RenderableType:
+def machine_text(machine: FindingsReport) -> RenderableType:
     """Return the worst of all findings and how many there are, then each with its remedy."""
     name = Text(machine.name, style="dim")
     return Group(summary(machine.levels), name, findings_text(machine.findings), Text())
@@ -70,24 +69,17 @@ def project_text(project: ProjectReport, *, details: bool) -> RenderableType:
     return Group(*parts, Text())
 
 
-def log_text(log: LogReport) -> RenderableType:
+def log_text(log: FindingsReport) -> RenderableType:
     """Return the first cause that a log has, with its line, the cause and the next step; then the others."""
-    parts: list[RenderableType] = []
-    for one in log.found:
-        line = Text.assemble((f"{MARK[one.level]} line {one.line}", COLOUR[one.level]), f": {printable(one.text)}")
-        parts += [line, Hanging("    ", one.cause), Hanging("  → ", one.remedy, COLOUR[one.level])]
-        parts += [Text(f"    {one.link}", style="dim")] if one.link else []
-    if not log.found:
-        parts.append(Text(f"{MARK[Level.NONE]} none of the known messages is in it", style=COLOUR[Level.NONE]))
-        parts.append(Hanging("  → ", "name the source tree, the build directory, or what was built"))
-    heading = Text.assemble((printable(log.path), "bold"), (f"  {counted(log.lines, 'line')} read", "dim"))
-    return Group(*parts, heading, Text())
+    return Group(findings_text(log.findings), Text(printable(log.name), style="bold"), Text())
 
 
 def tree_text(tree: TreeReport, *, details: bool) -> RenderableType:
     """Return the answer for each GPU, what to apply and to look at; with ``details`` also the patches."""
-    heading = Text.assemble((tree.title, "bold"), f" {_version(tree)}  ", (printable(tree.root), "dim"))
-    parts: list[RenderableType] = [answers_text(tree.outlooks), heading, _recommendation(tree)]
+    heading = Text.assemble(
+        (load().target(tree.target).title, "bold"), f" {_version(tree)}  ", (printable(tree.root), "dim")
+    )
+    parts: list[RenderableType] = [answers_text(tree.answers), heading, _recommendation(tree)]
     if tree.findings:
         parts += [findings_text(tree.findings)]
     if details:
@@ -108,21 +100,18 @@ def summary(levels: Sequence[Level]) -> RenderableType:
 
 
 def _version(tree: TreeReport) -> str:
-    content = tree.content
-    if tree.claims and content.releases:
-        return tree.claims
-    if content.releases:
-        return f"{' or '.join(content.releases)} (by content; it states none)"
-    return f"{tree.claims or 'of no stated version'} (not a surveyed release by content)"
+    if not tree.releases:
+        return f"{tree.version or 'of no stated version'} (not a surveyed release by content)"
+    if tree.version in tree.releases:
+        return tree.version
+    return f"{' or '.join(tree.releases)} (by content; it states {tree.version or 'none'})"
 
 
 def _patches(tree: TreeReport) -> RenderableType:
-    rows: list[Sequence[RenderableType]] = []
-    for row in tree.patches:
-        says = Text(printable(row.because or f"for {', '.join(row.variants)}"), style="" if row.because else "dim")
-        if row.state is State.APPLIED and tree.variant:
-            says = Text(printable(f"by {tree.variant}"), style="dim")
-        rows.append((f"  {row.patch}", Text(row.state.value, style=STATES[row.state]), says))
+    rows = [
+        (f"  {row.patch}", Text(row.state.value, style=STATES[row.state]), Text(printable(row.because)))
+        for row in tree.patches
+    ]
     return table([whole(), whole(), folded()], rows)
 
 
@@ -130,10 +119,10 @@ def _recommendation(tree: TreeReport) -> RenderableType:
     rows: list[Sequence[RenderableType]] = []
     if tree.variant:
         rows.append(("", "applied", tree.variant))
-    elif tree.advice:
-        rows.append(("", "recommended", f"{tree.advice.variant or 'nothing'}: {tree.advice.because}"))
-    if tree.next_command:
-        rows.append(("", "next", Text(printable(tree.next_command), style="bold")))
+    elif tree.recommended.variant is not None:
+        rows.append(("", "recommended", f"{tree.recommended.variant or 'nothing'}: {tree.recommended.because}"))
+    if tree.recommended.next:
+        rows.append(("", "next", Text(printable(tree.recommended.next), style="bold")))
     return table(_GRID, rows, gap=1)
 
 

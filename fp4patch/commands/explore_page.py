@@ -20,11 +20,11 @@ from fp4patch.commands.templates import own_script, packed, render
 from fp4patch.console import document
 from fp4patch.core.release import covers
 from fp4patch.doctor import recorded
-from fp4patch.doctor.outlook import kernels_of
 from fp4patch.doctor.recommend import recommend
 from fp4patch.doctor.result import DoctorReport, TreeReport
 from fp4patch.doctor.run import question
-from fp4patch.doctor.tree import TreeFacts, by_content, cuda_of, judge
+from fp4patch.doctor.tree import TreeFacts, cuda_of
+from fp4patch.doctor.tree_answers import judge, kernels_of
 
 HERE = Path(__file__).parent
 REPOSITORY = "https://github.com/fp4patch/fp4patch/blob/main/"
@@ -44,7 +44,7 @@ LISTS = ("12.0", "12.1", "12.0;12.1", "12.0f;12.1f", "10.0a;12.0a", "9.0a;10.0a;
 """Arch lists to ask about, beside those of the target: without a suffix, and for several generations at once."""
 asking = cache(question)
 """A question of doctor, which is the same for each release."""
-ANSWER = ("level", "gpus", "recommended", "findings")
+ANSWER = ("gpus", "recommended", "findings")
 ROW = ("asked", "kernels", "on", "reaches", "stops", "error")
 """Keys of doctor's document about a tree, and about a row of its build, that an answer keeps."""
 
@@ -87,10 +87,10 @@ def answers(root: Path) -> dict[str, Any]:
 
 def _of_the_release(facts: TreeFacts, cudas: Sequence[str]) -> tuple[Any, ...]:
     """Return what an answer takes from a tree's release, beside its state: advice and defects."""
-    tree = by_content(facts.tree, facts.content)
+    tree = facts.released
     advice = [recommend(tree, cuda_of(asking(None, None, cuda))) for cuda in cudas]
     defects = tuple(covers(defect.versions, tree.version) for defect in tree.target.defects)
-    return (tree.target.name, facts.variant, str(advice), defects, facts.findings)
+    return (tree.target.name, facts.variant, str(advice), defects)
 
 
 def texts_of(reports: Sequence[TreeReport], cudas: Sequence[str]) -> Iterator[str]:

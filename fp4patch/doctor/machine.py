@@ -12,10 +12,10 @@ from fp4patch.core.wording import joined
 from fp4patch.doctor import compilers, gpus, known_defects, memory, packages
 from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
-from fp4patch.doctor.result import MachineReport
+from fp4patch.doctor.result import FindingsReport
 
 
-def examine(host: Host, asked: Sequence[Arch] = ()) -> MachineReport:
+def examine(host: Host, asked: Sequence[Arch] = ()) -> FindingsReport:
     """Return all that is found. ``asked``: the GPUs that matter, and if none is named, those of this machine."""
     driver = ask_driver(host.libcuda)
     matter = tuple(asked) or gpus.sm12x(driver)
@@ -36,7 +36,7 @@ def examine(host: Host, asked: Sequence[Arch] = ()) -> MachineReport:
         *gpus.examine(driver, torch.cuda if torch else ""),
         *memory.examine(host, matter),
     )
-    return MachineReport(f"{_system(host)}, Python {host.python}", findings)
+    return FindingsReport(f"{_system(host)}, Python {host.python}", findings)
 
 
 def _system(host: Host) -> str:

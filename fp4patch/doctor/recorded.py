@@ -26,8 +26,10 @@ from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.results import State
 from fp4patch.core.wording import suggested
 from fp4patch.doctor.builds import not_evaluated, pairs_of
-from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
-from fp4patch.doctor.tree import TreeFacts, content_findings, cuda_of, judge
+from fp4patch.doctor.result import Question, TreeReport
+from fp4patch.doctor.tree import TreeFacts, cuda_of
+from fp4patch.doctor.tree_answers import judge
+from fp4patch.tree.receipt import PatchStatus
 
 RECORD = "records/answers.json"
 TREE = Path("/the-tree")
@@ -75,19 +77,16 @@ def read(root: Path) -> Survey:
     record = record_of(root, RECORD)
     trees = []
     for release in record["releases"]:
-        target, claims = load().targets[release["target"]], release.get("claims", release["version"])
-        tree = Identified(TREE, target, Version(claims))
-        content = Content(tuple(release.get("content", [release["version"]])))
+        target = load().targets[release["target"]]
+        tree = Identified(TREE, target, Version(release.get("claims", release["version"])))
         for variant, number in release["states"].items():
             state = record["states"][number]
             facts = TreeFacts(
                 tree=tree,
-                content=content,
+                releases=tuple(release.get("content", [release["version"]])),
                 variant=state["variant"],
                 state=State(state["state"]),
-                claims=claims,
-                patches=tuple(PatchInTree(patch, State.PRISTINE, "", ()) for patch in state["open"]),
-                findings=tuple(content_findings(tree, content)),
+                patches=tuple(PatchStatus(patch, State.PRISTINE, "") for patch in state["open"]),
                 rows=partial(_rows, target, record, state["rows"]),
                 opened=partial(_opened, record["cudas"], state["opened"]),
             )
@@ -116,8 +115,8 @@ def examine_release(root: Path, release: str, question: Question) -> TreeReport:
         )
     placed = replace(facts[version], tree=replace(facts[version].tree, root=Path(name)))
     report = judge(placed, question)
-    command = f"fp4patch fetch {release} {name} && {report.next_command}" if report.next_command else ""
-    return replace(report, root=release, next_command=command)
+    command = f"fp4patch fetch {release} {name} && {report.recommended.next}" if report.recommended.next else ""
+    return replace(report, root=release, recommended=replace(report.recommended, next=command))
 
 
 def _rows(

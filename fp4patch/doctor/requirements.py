@@ -11,8 +11,8 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import joined, listed
-from fp4patch.doctor.outlook import conversion_of
 from fp4patch.doctor.result import Question, Requirement
+from fp4patch.doctor.tree_answers import conversion_of
 
 NO_CODE = "there is no device code"
 _NOT_NATIVE = {

@@ -1,18 +1,16 @@
 """Reports of ``fp4patch doctor`` on a machine, on source trees, on other projects and on compiled code, as values."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.report import BinaryReport
-from fp4patch.catalog.target import Advice
 from fp4patch.core.arch import GPUS, Arch
-from fp4patch.core.document import HIDDEN, Document, Report, key, shown
+from fp4patch.core.document import Document, Report, key, shown
 from fp4patch.core.results import State, Verdict
-from fp4patch.doctor.messages import LogReport
 from fp4patch.doctor.settings import Setting
 from fp4patch.images.image import ProofReport
+from fp4patch.tree.receipt import PatchStatus
 
 NATIVE = "native"
 
@@ -54,24 +52,11 @@ class Question:
     unlike_pytorch: str = ""
     """Element of the requested arch list that is not in PyTorch's notation: ``121a``; empty if there is none."""
 
-
-@dataclass(frozen=True)
-class Content(Document):
-    """Release that a tree's files belong to, independent of the version that the tree states."""
-
-    releases: tuple[str, ...]
-    """Releases that have exactly these files: several if they share them, none if no surveyed release matches."""
-
-
-@dataclass(frozen=True)
-class PatchInTree(Document):
-    """A patch on this tree."""
-
-    patch: str
-    state: State
-    because: str
-    variants: tuple[str, ...]
-    """Variants that would apply it."""
+    @property
+    def concerned(self) -> tuple[Arch, ...]:
+        """GPUs to answer for: of those that the user did not name the ones that the arch list names, if any."""
+        listed = {arch.gpu for arch in Arch.parse_list(self.asked, ptx=True)} if self.asked else set()
+        return self.gpus if self.named else tuple(gpu for gpu in self.gpus if gpu in listed) or self.gpus
 
 
 @dataclass(frozen=True)
@@ -85,58 +70,43 @@ class Recommendation(Document):
     """Command to run next."""
 
 
-def _levels(findings: Sequence[Finding], answers: Sequence[Answer]) -> tuple[Level, ...]:
-    """Return the levels of both. If no GPU was judged, only a red finding is an answer."""
-    judged = not answers or any(answer.level is not Level.NONE for answer in answers)
-    beside = (finding.level for finding in findings if judged or finding.level is Level.RED)
-    return (*beside, *(answer.level for answer in answers))
+class Examined(Document):
+    """One input that was examined."""
+
+    findings: tuple[Finding, ...]
+    answers: tuple[Answer, ...] = ()
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Levels of all findings and answers. If no GPU was judged, only a red finding is an answer."""
+        judged = not self.answers or any(answer.level is not Level.NONE for answer in self.answers)
+        beside = (finding.level for finding in self.findings if judged or finding.level is Level.RED)
+        return (*beside, *(answer.level for answer in self.answers))
 
 
 @dataclass(frozen=True)
-class TreeReport(Document):
+class TreeReport(Examined):
     """Complete report on one source tree."""
 
     root: str = field(metadata=key("tree"))
     target: str
-    title: str = field(metadata=HIDDEN)
-    claims: str = field(metadata=key("version"))
+    version: str
     """The version that the tree states; empty if none."""
-    content: Content
+    releases: tuple[str, ...]
+    """Releases that have exactly its files: several if they share them, none if no surveyed release matches."""
     variant: str
     """Variant that is applied; empty if none."""
     state: State
-    patches: tuple[PatchInTree, ...]
-    setting: str = field(metadata=HIDDEN)
-    """Environment variable that sets the build's architectures; empty if the build has none of its own."""
+    patches: tuple[PatchStatus, ...]
     builds: tuple[BuildRow, ...]
-    advice: Advice | None = field(metadata=HIDDEN)
-    next_command: str = field(metadata=HIDDEN)
-    """Command to run next; empty if there is none."""
+    recommended: Recommendation
     findings: tuple[Finding, ...]
-    outlooks: tuple[Answer, ...] = field(metadata=key("gpus"))
-    """Result for each GPU from this tree."""
-
-    @property
-    def levels(self) -> tuple[Level, ...]:
-        """Levels of all findings and outlooks."""
-        return _levels(self.findings, self.outlooks)
-
-    @property
-    @shown()
-    def level(self) -> Level:
-        """Worst of these levels."""
-        return worst(self.levels)
-
-    @property
-    @shown()
-    def recommended(self) -> Recommendation:
-        """Recommended variant, and the command to run next."""
-        advice = self.advice
-        return Recommendation(advice.variant if advice else None, advice.because if advice else "", self.next_command)
+    answers: tuple[Answer, ...] = field(metadata=key("gpus"))
+    """Answer for each GPU from this tree."""
 
 
 @dataclass(frozen=True)
-class ProjectReport(Document):
+class ProjectReport(Examined):
     """Report on a directory that is no known source tree, on a configured build, or on one recipe."""
 
     path: str
@@ -151,24 +121,14 @@ class ProjectReport(Document):
     answers: tuple[Answer, ...] = field(metadata=key("gpus"))
     """Answer for each GPU; none of a known source tree, which has its own."""
 
-    @property
-    def levels(self) -> tuple[Level, ...]:
-        """Levels of all findings and answers."""
-        return _levels(self.findings, self.answers)
-
 
 @dataclass(frozen=True)
-class MachineReport(Document):
-    """Complete report on this machine."""
+class FindingsReport(Examined):
+    """Report on this machine, or on the log of a build or a program."""
 
     name: str
-    """Description of the machine: ``Ubuntu 24.04.3 LTS, Linux x86_64, Python /usr/bin/python3``."""
+    """The machine, ``Ubuntu 24.04.3 LTS, Linux x86_64, Python /usr/bin/python3``, or the log."""
     findings: tuple[Finding, ...]
-
-    @property
-    def levels(self) -> tuple[Level, ...]:
-        """Levels of all findings."""
-        return tuple(finding.level for finding in self.findings)
 
 
 _LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: Level.NONE}
@@ -179,7 +139,7 @@ _LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: 
 class DoctorReport(Report):
     """Findings about everything that was examined."""
 
-    machine: MachineReport | None
+    machine: FindingsReport | None
     """This machine; null if the user named a tree or a file."""
     trees: tuple[TreeReport, ...]
     """Source trees."""
@@ -189,19 +149,14 @@ class DoctorReport(Report):
     """Wheels, libraries, cubins, directories and images."""
     proofs: tuple[ProofReport, ...] = ()
     """Images and directories that ``fp4patch build`` made: their labels and their proof."""
-    logs: tuple[LogReport, ...] = ()
-    """Logs of builds and programs."""
-
-    @property
-    def levels(self) -> list[Level]:
-        """Levels of all findings."""
-        parts = [tree.levels for tree in self.trees] + [project.levels for project in self.projects]
-        parts += [binary.levels for binary in self.binaries] + [log.levels for log in self.logs]
-        parts.append(tuple(_LEVELS[proof.verdict] for proof in self.proofs))
-        return [*(self.machine.levels if self.machine else ()), *(level for levels in parts for level in levels)]
+    logs: tuple[FindingsReport, ...] = ()
+    """Logs of builds and programs: the first occurrence of each known message, in the order of the log."""
 
     @property
     @shown()
     def verdict(self) -> Level:
-        """Worst of these levels."""
-        return worst(self.levels)
+        """Worst of all levels."""
+        parts: list[Examined | BinaryReport] = [*self.trees, *self.projects, *self.binaries, *self.logs]
+        parts += [self.machine] if self.machine else []
+        levels = [level for part in parts for level in part.levels]
+        return worst([*levels, *(_LEVELS[proof.verdict] for proof in self.proofs)])

@@ -40,12 +40,13 @@ from fp4patch.doctor.packages import list_settings, variant_of
 from fp4patch.doctor.recommend import toolkit
 from fp4patch.doctor.result import (
     DoctorReport,
-    MachineReport,
+    FindingsReport,
     ProjectReport,
     Question,
     Requirement,
 )
-from fp4patch.doctor.tree import examine_each
+from fp4patch.doctor.tree import read_facts
+from fp4patch.doctor.tree_answers import judge
 from fp4patch.images import inspection
 from fp4patch.tree.status import status
 
@@ -116,7 +117,7 @@ def _cuda(text: str) -> str:
     return f"{int(found[1])}.{int(found[2] or 0)}"
 
 
-def examine_machine(question: Question, python: str = "") -> MachineReport:
+def examine_machine(question: Question, python: str = "") -> FindingsReport:
     """Look at this machine and a Python, as far as the GPUs go that are asked about, or that it has."""
     host = Host.here(python)
     own = question.gpus if question.named else gpus.sm12x(ask_driver(host.libcuda))
@@ -145,7 +146,7 @@ def _judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version
         matter = [gpu for gpu in own or GPUS if gpu in GPUS and (own or names(asked, gpu))]
         release = max((t.version for t in recorded.read(load().root).trees if t.target == target.name), key=Version)
         question = Question(tuple(matter), True, asked, "" if cuda is None else f"{cuda.major}.{cuda.minor}")
-        answers = recorded.examine_release(load().root, f"{target.name}=={release}", question).outlooks
+        answers = recorded.examine_release(load().root, f"{target.name}=={release}", question).answers
     except (UsageError, ValueError):
         return finding  # not recorded with this list
     bad = [answer for answer in answers if answer.level is not Level.GREEN]
@@ -227,7 +228,7 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
     if path and not is_file:
         trees = _trees(path)
     states = {found.root: found for found in status([tree.root for tree in trees])} if trees else {}
-    reports = tuple(report for tree in trees for report in examine_each(tree, states[tree.root], [question]))
+    reports = tuple(judge(read_facts(tree, states[tree.root], [question]), question) for tree in trees)
     if path and trees and trees[0].root == path.resolve():
         texts = projects.Project.at(path).builds
         removals = tuple(recipes.removals(texts))

@@ -4,12 +4,10 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-from fp4patch.doctor.result import Content
 
 RECORD = "records/releases.json"
 HASH = 16
@@ -36,12 +34,10 @@ def surveyed(root: Path) -> tuple[SurveyedRelease, ...]:
     return tuple(SurveyedRelease(row["target"], row["version"], row["files"]) for row in rows)
 
 
-def content(releases: tuple[SurveyedRelease, ...], hashes: Mapping[str, str]) -> Content:
+def releases_of(releases: Iterable[SurveyedRelease], hashes: Mapping[str, str]) -> tuple[str, ...]:
     """Return the releases (of one target) that have exactly a tree's files, by the hashes of these."""
-    return Content(
-        tuple(
-            release.version
-            for release in releases
-            if all(hashes.get(path) == known for path, known in release.files.items())
-        )
+    return tuple(
+        release.version
+        for release in releases
+        if all(hashes.get(path) == known for path, known in release.files.items())
     )

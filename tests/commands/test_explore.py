@@ -23,7 +23,8 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands import explore_page
 from fp4patch.commands.explore_page import CUDA, GPUS, texts_of
 from fp4patch.doctor.run import question
-from fp4patch.doctor.tree import examine_each
+from fp4patch.doctor.tree import read_facts
+from fp4patch.doctor.tree_answers import judge
 from fp4patch.tree.apply import apply
 from fp4patch.tree.status import status
 
@@ -157,7 +158,8 @@ def test_the_page_has_what_doctor_says_of_the_real_tree(
         (tree,) = identify_all([root], load())
         (found,) = (one for one in status([root]) if one.root == tree.root)
         options = [question(gpus, archs or None, cuda) for cuda, archs, gpus in sample]
-        reports = list(examine_each(tree, found, options))
+        facts = read_facts(tree, found, options)
+        reports = [judge(facts, asked) for asked in options]
         for asked, text in zip(sample, texts_of(reports, [cuda for cuda, _, _ in sample]), strict=True):
             assert answer(record, f"{target}=={version}", state, asked) == json.loads(text.replace(CUDA, asked[0]))
 

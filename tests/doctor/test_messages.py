@@ -39,18 +39,18 @@ def test_the_message_of_the_compiler_is_found_in_its_own_log(
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode
     (tmp_path / "build.log").write_text(f"[1/2] {' '.join(command)}\n{ran.stdout}{ran.stderr}ninja: build stopped\n")
-    first, *others = examine(str(tmp_path / "build.log")).found
-    assert first.message.startswith(title)
-    assert first.text in ran.stdout + ran.stderr
+    first, *others = examine(str(tmp_path / "build.log")).findings
+    assert first.cause.startswith(title)
+    assert first.found.startswith((ran.stdout + ran.stderr).splitlines()[0])
     assert not others
 
 
 @pytest.mark.parametrize("message", messages(), ids=lambda one: one.title)
 def test_each_message_is_found_by_its_title_and_no_other_is(message: object, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(f"fine\n\x1b[31merror: {message.title}\x1b[0m\nfine\n")  # type: ignore[attr-defined]
-    (found,) = examine(str(tmp_path / "a.log")).found
-    assert (found.message, found.line) == (message.title, 2)  # type: ignore[attr-defined]
-    assert "\x1b" not in found.text
+    (finding,) = examine(str(tmp_path / "a.log")).findings
+    assert (finding.cause, finding.subject) == (message.title, "line 2")  # type: ignore[attr-defined]
+    assert "\x1b" not in finding.found
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_each_message_is_found_by_its_title_and_no_other_is(message: object, tmp
 )
 def test_lines_of_public_reports_are_found(line: str, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(f"begin\n{line}\n")
-    (found,) = examine(str(tmp_path / "a.log")).found
-    assert (found.level, found.line) == (Level.RED, 2)
+    (finding,) = examine(str(tmp_path / "a.log")).findings
+    assert (finding.level, finding.subject) == (Level.RED, "line 2")
 
 
 def test_the_first_cause_comes_first_and_a_false_alarm_last(
@@ -80,15 +80,16 @@ def test_the_first_cause_comes_first_and_a_false_alarm_last(
     text = "Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.\nan illegal instruction was encountered\n"
     (tmp_path / "run.log").write_text(text + "no kernel image is available for execution on the device\n")
     assert cli.run(["doctor", str(tmp_path / "run.log")]) == 1
-    assert [line for line in capsys.readouterr().out.splitlines() if re.match(r"[✗!] line", line)] == [
-        "✗ line 2: an illegal instruction was encountered",
-        "✗ line 3: no kernel image is available for execution on the device",
-        "! line 1: Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.",
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[:5] for line in shown if re.match(r" *[✗!] line", line)] == [
+        ["✗", "line", "2", "an", "illegal"],
+        ["✗", "line", "3", "no", "kernel"],
+        ["!", "line", "1", "Found", "GPU0"],
     ]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"all went well\n")))
     assert cli.run(["doctor", "--json", "-"]) == 1  # nothing was judged
     (log,) = json.loads(capsys.readouterr().out)["logs"]
-    assert (log["path"], log["lines"], log["found"]) == ("-", 2, [])
+    assert (log["name"], [finding["level"] for finding in log["findings"]]) == ("-", ["not-judged"])
 
 
 def test_the_page_is_made_of_the_table() -> None:

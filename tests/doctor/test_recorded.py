@@ -21,7 +21,7 @@ def test_a_release_has_the_answers_of_its_tree(
     for asked in ("cutlass==4.2.1", str(pristine_tree("cutlass", "4.2.1"))):
         cli.run(["doctor", "--json", *options, asked])
         reports += json.loads(capsys.readouterr().out)["trees"]
-    of_release, of_tree = ({key: report[key] for key in ("version", "content", "gpus")} for report in reports)
+    of_release, of_tree = ({key: report[key] for key in ("version", "releases", "gpus")} for report in reports)
     assert str(of_release).replace("cutlass", "") == str(of_tree).replace(reports[1]["tree"], "").replace("cutlass", "")
 
 

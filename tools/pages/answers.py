@@ -76,10 +76,10 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     release = version or checked_out(tree) or str(tree.version)
     print(tree.target.name, release, *states, flush=True)  # noqa: T201 - a script
     row: dict[str, Any] = {"target": tree.target.name, "version": release}
-    if facts.claims != release:
-        row["claims"] = facts.claims
-    if facts.content.releases != (release,):
-        row["content"] = facts.content.releases
+    if str(tree.version) != release:
+        row["claims"] = str(tree.version)
+    if facts.releases != (release,):
+        row["content"] = facts.releases
     return {**row, "states": states}
 
 

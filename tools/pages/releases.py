@@ -25,7 +25,8 @@ from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.document import SCHEMA
 from fp4patch.doctor.result import Question, TreeReport
 from fp4patch.doctor.surveyed import RECORD
-from fp4patch.doctor.tree import examine_each, hashes_of
+from fp4patch.doctor.tree import hashes_of, read_facts
+from fp4patch.doctor.tree_answers import judge
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import locked
 from fp4patch.tree.status import TreeStatus
@@ -48,7 +49,8 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     # What each patch comes to is tools/watch.py's business, and takes longer than all else.
     found = TreeStatus(tree.root, tree.target.name, str(tree.version or ""), "", (), (), ())
     questions = [Question(GPUS, cuda=cuda) for cuda in cudas]
-    reports = dict(zip(cudas, examine_each(tree, found, questions), strict=True))
+    facts = read_facts(tree, found, questions)
+    reports = {question.cuda: judge(facts, question) for question in questions}
     row = {
         "target": tree.target.name,
         "version": version or str(tree.version),
@@ -56,8 +58,8 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
         "builds": {c: _made(r) for c, r in reports.items() if build},
         "verdicts": {
             c: {
-                "gpus": {str(o.gpu): [o.level.value, o.verdict] for o in r.outlooks},
-                "recommended": r.advice.variant if r.advice else "",
+                "gpus": {str(o.gpu): [o.level.value, o.verdict] for o in r.answers},
+                "recommended": r.recommended.variant or "",
             }
             for c, r in reports.items()
         },

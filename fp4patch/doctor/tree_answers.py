@@ -1,0 +1,324 @@
+"""Answers for each GPU from a source tree: by its build's architectures, or by the condition in its headers."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from packaging.version import Version
+
+from fp4patch.adapters.result import BuildRow
+from fp4patch.binaries import remedies
+from fp4patch.binaries.driver_choice import nearest
+from fp4patch.binaries.findings import Answer, Finding, Level
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.target import Advice, Build, Defect, Gate
+from fp4patch.catalog.variant import Variant
+from fp4patch.core.arch import GPUS, PTX, Arch, Reach, reach
+from fp4patch.core.cuda import FOR_GB10, has, refused
+from fp4patch.core.release import covers
+from fp4patch.core.results import State
+from fp4patch.core.wording import counted, listed
+from fp4patch.doctor.builds import best_of, names, quoted
+from fp4patch.doctor.projects import places
+from fp4patch.doctor.recommend import recommend
+from fp4patch.doctor.result import Question, Recommendation, TreeReport
+from fp4patch.doctor.statements import Left
+from fp4patch.doctor.tree import TreeFacts, cuda_of
+from fp4patch.proof.judge import concerns
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A tree and a question about it, with what its build makes."""
+
+    facts: TreeFacts
+    question: Question
+    cuda: Version | None
+    rows: Sequence[BuildRow]
+    todo: str
+    """Command that patches the tree; empty if none is recommended."""
+
+    @property
+    def evaluated(self) -> list[BuildRow]:
+        """The rows that could be evaluated."""
+        return [row for row in self.rows if not row.error]
+
+    @property
+    def variant(self) -> Variant | None:
+        """The variant that is applied."""
+        return load().variants.get(self.facts.variant)
+
+    def targets(self, gpu: Arch) -> list[Arch]:
+        """Return the targets with FP4 instructions that a GPU gets: of the list that was asked about, or the best."""
+        if self.facts.tree.target.build is None:
+            made = Arch.parse_list(self.question.asked or f"{gpu}a", ptx=True)
+        else:
+            best = self.evaluated if self.question.asked else best_of(gpu, self.question.gpus, self.evaluated)
+            made = tuple(Arch.parse(arch) for row in best for arch in _archs(row, gpu))
+        return [arch for arch in made if arch.suffix and arch.runs_on(gpu)]
+
+
+def judge(facts: TreeFacts, question: Question) -> TreeReport:
+    """Return the complete report on a tree for one question."""
+    cuda, root = cuda_of(question), shlex.quote(str(facts.tree.root))
+    rows, notes = facts.rows(question, cuda)
+    advice = _advice(facts.released, cuda, question.gpus)
+    apply = f"fp4patch apply --variant {advice.variant} {root}" if advice and advice.variant else ""
+    command = apply
+    if facts.state.refused:
+        command = f"fp4patch status {root}"
+    elif facts.variant:
+        verb = "apply" if facts.state is State.OUTDATED else "verify"
+        command = f"fp4patch {verb} --variant {facts.variant} {root}"
+    case = _Case(facts, question, cuda, rows, "" if facts.variant else command)
+    answers = [answer for gpu in question.concerned if (answer := _answer(case, gpu))]
+    none = "the build of this target is not evaluated"
+    answers = answers or [*facts.project(question)] or [Answer(gpu, Level.NONE, none) for gpu in question.gpus]
+    defects = _defects(facts, question, apply)
+    return TreeReport(
+        root=str(facts.tree.root),
+        target=facts.tree.target.name,
+        version=str(facts.tree.version or ""),
+        releases=facts.releases,
+        variant=facts.variant,
+        state=facts.state,
+        patches=facts.patches,
+        builds=rows,
+        recommended=Recommendation(advice.variant if advice else None, advice.because if advice else "", command),
+        findings=(*facts.findings, *(finding for _, finding in defects), *notes),
+        answers=tuple(_with_defect(_guarded(case, answer), defects) for answer in answers),
+    )
+
+
+def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:
+    """Return what to apply. Nothing where no patch can help: the compiler has no target with FP4 instructions."""
+    late = _too_old(cuda, [target for gpu in gpus for target in _suffixed(gpu)])
+    return Advice(because=f"{late}: {remedies.of('cuda_too_old')}") if late else recommend(tree, cuda)
+
+
+def _answer(case: _Case, gpu: Arch) -> Answer | None:
+    """Return the answer from the build or the header of a tree; None if it has neither."""
+    target, question = case.facts.tree.target, case.question
+    build, gates = target.build, {Arch.parse(gate.gpu): gate for gate in target.gates}
+    if gpu not in GPUS:
+        known = f"doctor judges source trees for {listed(GPUS)} only"
+        return Answer(gpu, Level.NONE, "not judged", (known,)) if build or gates else None
+    if build and (part := question.unlike_pytorch):
+        why = f"{build.setting} with {part}: PyTorch and this build write {Arch.parse(part.removesuffix(PTX)).torch}"
+        todo = remedies.of("list_for_gpus", setting=build.setting, list=quoted(question.asked))
+        return Answer(gpu, Level.RED, "the build ends", (why,), todo)
+    if (build is None or build.converts) and (late := _too_old(case.cuda, _suffixed(gpu))):
+        return Answer(gpu, Level.RED, "nothing is compiled", (late,), remedies.of("cuda_too_old"))
+    if build:
+        return _of_variant(case, _of_builds(case, build, gpu))
+    return _of_variant(case, _of_header(case, gates[gpu], gpu)) if gpu in gates else None
+
+
+def _suffixed(gpu: Arch) -> list[Arch]:
+    return [replace(gpu, suffix="a"), replace(gpu, suffix="f")]
+
+
+def _too_old(cuda: Version | None, targets: Sequence[Arch]) -> str:
+    """Return why a CUDA release compiles for none of the targets; empty if it does for one of them."""
+    return "" if cuda is None or any(has(cuda, target) for target in targets) else refused(cuda, targets)
+
+
+def _of_builds(case: _Case, build: Build, gpu: Arch) -> Answer:
+    """From what the build makes of the list that was asked about, or of those that people set."""
+    rows = case.evaluated
+    if not rows:
+        return Answer(gpu, Level.NONE, "not known", (f"the result of the build for {build.setting} was not evaluated",))
+    native = "NVFP4 native" if build.converts else "native"
+    good = [row for row in rows if row.reaches[gpu] is Reach.SUFFIXED]
+    if case.question.asked:
+        bad = [row for row in rows if row not in good]
+        if not bad:
+            return Answer(gpu, Level.GREEN, native, (_clause(build, rows, gpu),))
+        usual, _ = case.facts.rows(replace(case.question, asked=""), case.cuda)
+        best = best_of(gpu, case.question.gpus, [row for row in usual if not row.error])
+        todo = _set(build, best, gpu) if best else case.todo
+        return _lacking(gpu, bad, _clause(build, bad, gpu), todo)
+    best = best_of(gpu, case.question.gpus, rows)
+    if not best:
+        made = f"{_made(rows, gpu)}{_with_cuda(rows)}"
+        why = f"no usual {build.setting} gives it {kernels_of(build)}: they are compiled for {made}"
+        return _lacking(gpu, rows, why, case.todo)
+    why = _clause(build, best, gpu)
+    makes: dict[str, dict[str, None]] = {}
+    for row in case.rows:
+        if names(row.asked, gpu) and row not in good:
+            makes.setdefault(_made([row], gpu), {})[quoted(row.asked) or "unset"] = None
+    if not makes:
+        return Answer(gpu, Level.GREEN, native, (why,))
+    avoid = "; ".join(f"{' or '.join(lists)}, which compiles them for {made}" for made, lists in makes.items())
+    return Answer(gpu, Level.YELLOW, native, (f"{why}. Other lists do not: {avoid}",), _set(build, best, gpu))
+
+
+def _lacking(gpu: Arch, rows: Sequence[BuildRow], why: str, todo: str) -> Answer:
+    """Return the answer of a GPU for which no row has the code that it needs."""
+    if all(row.reaches[gpu] is Reach.PTX for row in rows):
+        why = f"{why}, and as PTX, which the driver compiles when a kernel is first used"
+        return Answer(gpu, Level.YELLOW, Reach.PTX.value, (why,), todo)
+    if all(row.lacks for row in rows):
+        return Answer(gpu, Level.RED, "its library cannot be imported", (why,), remedies.of("no_import"))
+    reaches = {row.reaches[gpu] for row in rows}
+    verdict = "nothing loads" if Reach.NOTHING in reaches else "emulated or missing"
+    if all(_stops(row, gpu) for row in rows):
+        verdict = "nothing is compiled"
+    elif partly := next((row for row in rows if row.reaches[gpu] is Reach.PARTLY), None):
+        verdict = f"NVFP4 native for {', '.join(partly.on[gpu].served(gpu))} only"
+    return Answer(gpu, Level.RED, verdict, (why,), todo)
+
+
+def kernels_of(build: Build) -> str:
+    """Return the name of the kernels whose architectures decide: ``FP4 kernels``."""
+    return "FP4 kernels" if build.converts else "kernels"
+
+
+def _of_header(case: _Case, gate: Gate, gpu: Arch) -> Answer:
+    """From the condition by which the headers let the GPU use the instruction, on the targets of the list if any."""
+    asked, cuda = case.question.asked, case.cuda
+    targets = case.targets(gpu) if asked else _suffixed(gpu)
+    if not targets:
+        todo = remedies.of("code_for_other_targets", **remedies.target_for(gpu, case.question.gpus))
+        why = f"{asked} has no target with a suffix that {gpu} loads"
+        if reach(Arch.parse_list(asked, ptx=True), gpu) is Reach.NOTHING:
+            return Answer(gpu, Level.RED, Reach.NOTHING.value, (why,), todo)
+        why = f"{why}; on others it uses {gate.otherwise}, or that of a variant"
+        return Answer(gpu, Level.YELLOW, "software conversion", (why,), todo)
+    if late := _too_old(cuda, targets):
+        return Answer(gpu, Level.RED, "nothing is compiled", (late,), remedies.of("cuda_too_old"))
+    usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
+    opened = case.facts.opened(gate, usable, str(cuda or FOR_GB10))
+    if opened is None:
+        why = f"{gate.file} has a condition that fp4patch does not recognize"
+        return Answer(gpu, Level.NONE, "not known", (why,), case.todo)
+    where, others = listed(opened), [arch for arch in usable if arch not in opened]
+    if not others:
+        return Answer(gpu, Level.GREEN, "NVFP4 native", (f"arrays of floats convert by the instruction on {where}",))
+    why = f"the condition in {gate.file} does not include {listed(others)}, which uses {gate.otherwise}"
+    verdict = f"NVFP4 native on {where} only" if opened else "software conversion"
+    return Answer(gpu, Level.GREEN if case.variant else Level.YELLOW, verdict, (why,), case.todo)
+
+
+def _of_variant(case: _Case, answer: Answer) -> Answer:
+    """Return the same for the applied variant: a rule of its own may require software, or the instruction."""
+    variant, target = case.variant, case.facts.tree.target
+    if variant is None or answer.level is Level.RED:
+        return answer
+    targets = sorted(set(case.targets(answer.gpu)))
+    wants = {arch.torch: conversion_of(load(), variant.name, target.name, arch) for arch in targets}
+    if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
+        why = f"{variant.name} converts in software for {listed(software)}: {variant.cost}"
+        return replace(answer, verdict=f"software conversion ({variant.name})", evidence=(*answer.evidence, why))
+    if set(wants.values()) == {"hardware"} and not target.build:
+        why = f"{variant.name} uses the instruction on every target that has it"
+        return Answer(answer.gpu, Level.GREEN, "NVFP4 native", (why,))
+    return answer
+
+
+@cache
+def conversion_of(catalog: Catalog, variant_name: str, target_name: str, arch: Arch) -> str:
+    """Return the conversion that the variant's rules require for an architecture of the target: hardware, software, or
+    empty. A probe that defines the macro of the target's own condition gives no information about the tree."""
+    variant = catalog.variant(variant_name)
+    macros = {gate.defines for gate in catalog.target(target_name).gates}
+    probes = [probe for probe, _ in catalog.probes_of(variant, target_name) if not macros & probe.defines.keys()]
+    rules = [rule for rule in variant.rules if rule.is_for(arch)]
+    rules = [rule for rule in rules if any("E2M1" in pattern for pattern in (*rule.requires, *rule.forbids))]
+    about = [rule for rule in rules if any(concerns(rule, probe, arch) for probe in probes)]
+    if any("E2M1" in pattern for rule in about for pattern in rule.requires):
+        return "hardware"
+    return "software" if about else ""
+
+
+def _guarded(case: _Case, answer: Answer) -> Answer:
+    """Return the answer that takes the conditions in the sources into account: they can leave a conversion out."""
+    if case.facts.tree.target.build is None or answer.level in (Level.RED, Level.NONE):
+        return answer
+    target = nearest(answer.gpu, case.targets(answer.gpu), ())
+    if target is None:
+        return answer
+    left = case.facts.left_out(target, str(case.cuda or FOR_GB10))
+    if lost := left.get(Left.CONSTANT):
+        why = f"for {target}, {counted(len(lost), 'conversion')} left out, with {Left.CONSTANT}: {places(lost)}"
+        todo = f"restore the condition at {lost[0].place}"
+        return Answer(answer.gpu, Level.RED, "conversions are left out", (why, *answer.evidence), todo)
+    for what, said in ((Left.OTHER, "with software in its place"), (Left.UNKNOWN, Left.UNKNOWN.value)):
+        if (some := left.get(what)) and case.variant is None:
+            evidence = (*answer.evidence, f"for {target}, {counted(len(some), 'conversion')} {said}: {places(some)}")
+            answer = replace(answer, level=Level.YELLOW, evidence=evidence, reservations=answer.reservations + 1)
+    return answer
+
+
+def _defects(facts: TreeFacts, question: Question, apply: str) -> list[tuple[Defect, Finding]]:
+    """Return the known defects of this release on the GPUs in question, without those that a patch has repaired."""
+    open_patches = {row.patch.partition("/")[2] for row in facts.patches if row.state is State.PRISTINE}
+    return [
+        (defect, Finding(Level(defect.level), defect.subject, defect.found, defect.remedy or apply, link=defect.link))
+        for defect in facts.tree.target.defects
+        if set(map(Arch.parse, defect.gpus)) & set(question.gpus)
+        and (not defect.patch or defect.patch in open_patches)
+        and covers(defect.versions, facts.released.version)
+    ]
+
+
+def _with_defect(answer: Answer, defects: Sequence[tuple[Defect, Finding]]) -> Answer:
+    """Return the answer that takes the known defects of the release into account."""
+    for defect, finding in defects:
+        if finding.level is Level.RED and answer.gpu in map(Arch.parse, defect.gpus):
+            evidence = (f"{defect.subject}: {defect.found}", *answer.evidence)
+            return Answer(answer.gpu, Level.RED, f"{defect.subject} fails", evidence, finding.remedy)
+    return answer
+
+
+def _clause(build: Build, rows: Sequence[BuildRow], gpu: Arch) -> str:
+    """Return the result of one arch list in words, with the CUDA releases that were evaluated."""
+    setting = f"{build.setting}={quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
+    stops = [_stops(row, gpu) for row in rows]
+    if all(stops):
+        return f"{setting}{_with_cuda(rows)}: {'; '.join(dict.fromkeys(stops))}"
+    return f"{setting} compiles its {kernels_of(build)} for {_made(rows, gpu)}{_with_cuda(rows)}"
+
+
+def _stops(row: BuildRow, gpu: Arch) -> str:
+    """Return the reason why nothing is compiled on the GPU's machine, or not all that a library needs."""
+    return row.on[gpu].stops if row.on else row.stops
+
+
+def _made(rows: Sequence[BuildRow], gpu: Arch) -> str:
+    return " or ".join(dict.fromkeys(_of_row(row, gpu) for row in rows))
+
+
+def _of_row(row: BuildRow, gpu: Arch) -> str:
+    """Return the architectures; of a build at run time those that it makes where the GPU is, and of which module."""
+    if row.error:
+        return "unknown targets"
+    if stops := _stops(row, gpu):
+        return f"nothing ({stops})"
+    modules = row.on[gpu].modules if row.on else {"": row.kernels}
+    usual, *_ = modules.values()
+    others = [f"{name} for {_listed(archs)}" for name, archs in modules.items() if archs != usual]
+    return " and ".join([_listed(usual), *others])
+
+
+def _archs(row: BuildRow, gpu: Arch) -> tuple[str, ...]:
+    """Return every architecture that some FP4 kernel has where the GPU is."""
+    return tuple(arch for archs in row.on[gpu].modules.values() for arch in archs) if row.on else row.kernels
+
+
+def _listed(archs: Sequence[str]) -> str:
+    return ", ".join(archs) or "nothing of SM12x"
+
+
+def _with_cuda(rows: Sequence[BuildRow]) -> str:
+    return f" (CUDA {' and '.join(dict.fromkeys(row.cuda for row in rows))})"
+
+
+def _set(build: Build, rows: Sequence[BuildRow], gpu: Arch) -> str:
+    """Return the command for a shell that sets the list of some rows, and what it makes."""
+    cause = "arch_list" if rows[0].asked else "arch_list_unset"
+    made = _made(rows, gpu) + _with_cuda(rows)
+    return remedies.of(cause, setting=build.setting, list=quoted(rows[0].asked), made=made)
