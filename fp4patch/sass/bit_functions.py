@@ -2,8 +2,8 @@
 
 A bit is a decision diagram over *atoms*: bits of one value, and bits of the results of operations that are not followed
 further. An atom is the same for each of a thread's values, and the bit has the value's number: two bits with the same
-diagram are the same function of their values. A bit of several values, or of something that is no value, is OTHER, and
-nothing is known about it.
+diagram are the same function of their values. A bit of several values, or of something that is no value, is OTHER:
+nothing is known about it. A diagram may end there, as where a register is written on a condition.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +12,7 @@ from typing import Any
 
 NO, YES = 0, 1
 """Diagrams of the two constants."""
+_UNKNOWN = 2
 
 _MOST = 2_000
 """Diagrams of one bit; a larger one becomes an atom."""
@@ -27,7 +28,7 @@ class Bit:
 
 
 ZERO, ONE = Bit(NO, None), Bit(YES, None)
-OTHER = Bit(-1, None)
+OTHER = Bit(_UNKNOWN, None)
 """Depends on several values, or on something else than a value."""
 
 Atom = tuple[Any, ...]
@@ -46,7 +47,8 @@ class Symbols:
     """Diagrams, each of which is made once."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[int, int, int]] = [(1 << 60, NO, NO), (1 << 60, YES, YES)]
+        self._parts: list[tuple[int, int, int]] = [(1 << 60, end, end) for end in (NO, YES, _UNKNOWN)]
+        self._ends_unknown = {NO: False, YES: False, _UNKNOWN: True}
         self._known: dict[tuple[int, int, int], int] = {}
         self._chosen: dict[tuple[int, int, int], int] = {}
         self._atoms: dict[Atom, int] = {}
@@ -67,8 +69,8 @@ class Symbols:
 
     def _choose(self, test: int, having: int, without: int) -> int:
         """If-then-else of three diagrams."""
-        if test in (NO, YES) or having == without:
-            return having if test == YES else without if test == NO else having
+        if test in (NO, YES, _UNKNOWN) or having == without:
+            return having if test == YES or having == without else without if test == NO else _UNKNOWN
         if having == YES and without == NO:
             return test
         key = (test, having, without)
@@ -95,13 +97,13 @@ class Symbols:
 
     def atoms(self, diagrams: Iterable[int]) -> set[Atom]:
         """Return what diagrams are made of."""
-        keys, ready, seen = list(self._atoms), list(diagrams), {NO, YES}
+        keys, ready, seen = list(self._atoms), list(diagrams), {NO, YES, _UNKNOWN}
         while ready:
             one = ready.pop()
             if one not in seen:
                 seen.add(one)
                 ready += self._parts[one][1:]
-        return {keys[self._parts[one][0]] for one in seen - {NO, YES}}
+        return {keys[self._parts[one][0]] for one in seen - {NO, YES, _UNKNOWN}}
 
     def made_by(self, diagrams: Sequence[int]) -> Atom | None:
         """Return the operation that made a word, and its arguments; None if the word is not the whole of a result."""
@@ -118,11 +120,10 @@ class Symbols:
         """If-then-else of three bits."""
         if test.diagram in (NO, YES) or having == without:
             return without if test.diagram == NO else having
-        bits = (test, having, without)
-        values = {one.value for one in bits if one.value is not None}
-        if OTHER in bits or len(values) > 1:
-            return OTHER
-        diagrams = tuple(one.diagram for one in bits)
+        # A register that is written on a condition may have held another value before.
+        value = next((bit.value for bit in (test, having, without) if bit.value is not None), None)
+        bits = [bit if bit.value in (value, None) else OTHER for bit in (test, having, without)]
+        diagrams = tuple(bit.diagram for bit in bits)
         key = ("choose", *diagrams)
         try:
             if key in self._atoms:  # a second attempt would go on where the first one ended
@@ -130,8 +131,22 @@ class Symbols:
             self._limit = len(self._parts) + _MOST
             found = self._choose(*diagrams)
         except TooLargeError:
+            if any(map(self.is_unknown, bits)):
+                return OTHER
             found = self._atom(key)
-        return Bit(found, None if found in (NO, YES) else next(iter(values), None))
+        return Bit(found, None if found in (NO, YES, _UNKNOWN) else value)
+
+    def is_unknown(self, bit: Bit) -> bool:
+        """Return whether a bit may depend on something else than one value."""
+        known, ready = self._ends_unknown, [bit.diagram]
+        while ready:
+            one = ready[-1]
+            missing = [] if one in known else [part for part in self._parts[one][1:] if part not in known]
+            ready += missing
+            if not missing:
+                known.setdefault(one, any(known[part] for part in self._parts[one][1:]))
+                ready.pop()
+        return known[bit.diagram]
 
     def invert(self, one: Bit) -> Bit:
         """Return the complement."""
@@ -203,7 +218,7 @@ class Symbols:
         """Return what an operation that is not followed makes of its arguments: a function of their value, if it is
         one."""
         values = {bit.value for word in arguments for bit in word if bit.value is not None}
-        if len(values) > 1 or any(bit == OTHER for word in arguments for bit in word):
+        if len(values) > 1 or any(self.is_unknown(bit) for word in arguments for bit in word):
             return (OTHER,) * bits
         key = (operation, *(tuple(bit.diagram for bit in word) for word in arguments))
         return tuple(Bit(self._atom((key, bit)), next(iter(values), None)) for bit in range(bits))

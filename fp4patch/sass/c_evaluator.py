@@ -23,7 +23,8 @@ _OF_HALVES = {"lift_hmul2": 2, "lift_hadd2": 2, "lift_hfma2": 3, "lift_hmnmx2": 
 """Functions that do the same to the low and to the high halves of so many words."""
 _NARROWED = {"lift_halves_of_singles", "lift_halves_toward_zero", "lift_bfloat16s_of_singles"}
 _BITS = {"lift_to_e2m1": 4, "lift_to_e4m3": 8, "lift_to_e5m2": 8, "lift_to_e2m3": 6, "lift_to_e3m2": 6,
-         "lift_is_nan": 1, "lift_fchk": 1, "lift_half_of_e2m1": 16}  # fmt: skip
+         "lift_is_nan": 1, "lift_fchk": 1, "lift_half_of_e2m1": 16, "lift_double_of_single": 64,
+         "lift_f2u_64": 64}  # fmt: skip
 """Bits of a result that can be set; 32 of any other."""
 _COMMUTE = {"lift_fmul", "lift_fadd", "lift_hmul2", "lift_hadd2"}
 
@@ -44,6 +45,10 @@ class Value:
     def bits(self) -> int:
         """Width of its type."""
         return len(self.word)
+
+
+_NAMED = {"LIFT_POISON": Value((OTHER,) * 32), "LIFT_NAN": Value(constant(0x7FFF_FFFF, 32))}
+"""Values of names of ``runtime.h``."""
 
 
 class Evaluator:
@@ -165,9 +170,9 @@ class Evaluator:
             return self._called(part, self._rest())
         if part.startswith("launch"):
             return Value(self._index)
-        if part not in self._variables:
+        if part not in self._variables and part not in _NAMED:
             raise NotFollowedError(part)
-        return self._variables[part]
+        return self._variables.get(part) or _NAMED[part]
 
     # operators
 
@@ -192,7 +197,8 @@ class Evaluator:
     def _joined(self, operator: str, one: Value, other: Value) -> Value:  # noqa: PLR0911 - one return an operator
         symbols = self._symbols
         if one.real or other.real:
-            return self._compared(operator, one, other)
+            (bit,) = self._symbols.made(f"float {operator}", (one.word, other.word), 1)
+            return _truth(bit)
         if operator in ("<<", ">>"):
             return self._shifted(operator, self._promoted(one), other)
         one, other = self._alike(one, other)
@@ -214,12 +220,6 @@ class Evaluator:
             a, b = (Value((*v.word[:-1], symbols.invert(v.word[-1]))) for v in (a, b))
         less = symbols.below(a.word, b.word)
         return _truth(symbols.invert(less) if operator in ("<=", ">=") else less)
-
-    def _compared(self, operator: str, one: Value, other: Value) -> Value:
-        if not (one.real and other.real):
-            raise NotFollowedError(operator)
-        (bit,) = self._symbols.made(f"float {operator}", (one.word, other.word), 1)
-        return _truth(bit)
 
     def _shifted(self, operator: str, one: Value, count: Value) -> Value:
         by = number(count.word)

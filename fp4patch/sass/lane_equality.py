@@ -1,13 +1,14 @@
-"""Prove from the machine code that a kernel does the same to each of its values.
+"""Prove from the machine code that each code is a function of one value alone, and which one.
 
 Every stored code is followed back to the values of the thread's record, bit by bit, through branches too. Lanes whose
 codes are the same function of their own value are *alike*: all inputs through one of them are all inputs through each.
+No bit of an index, a pointer or a register that nothing wrote can reach a code that is such a function.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from itertools import combinations
+from itertools import count
 
 from fp4patch.sass import flow as control
 from fp4patch.sass.bit_functions import NO, ONE, OTHER, ZERO, Bit, Symbols, Word, number
@@ -18,58 +19,57 @@ from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
 from fp4patch.sass.semantics import TABLE
 from fp4patch.sass.text import STEP
 
-_RECORDS = 128
-"""Bytes at multiples of which the two arrays are taken to begin. CUDA allocates at multiples of 256."""
-
-
-def groups(functions: Sequence[object]) -> tuple[tuple[int, ...], ...]:
-    """Return the lanes in groups of those with the same function; each lane alone where that is not known."""
-    found: dict[object, list[int]] = {}
-    for lane, function in enumerate(functions):
-        found.setdefault(lane if function is None else function, []).append(lane)
-    return tuple(tuple(group) for group in found.values())
-
 
 def lane_functions(
     listing: Listing, graph: control.Flow, *, lanes: int, bits: int, stored: int, symbols: Symbols | None = None
-) -> list[tuple[int, ...] | None]:
-    """Return the function of each lane's own value that its code is, as diagrams; None where that is not shown.
+) -> tuple[tuple[int, ...], ...]:
+    """Return the function of each lane's own value that its code is, as diagrams; NotFollowedError if it is none.
 
     A record has ``lanes`` values of ``bits`` bits, and a code takes ``stored`` bits. Functions of several kernels can
     be compared if their diagrams are made of the same ``symbols``; bits above the highest that is used do not count.
     """
     symbols = symbols or Symbols()
-    try:
-        record = tuple(bit for lane in range(lanes) for bit in symbols.of_value(lane, bits))
-        memory = Walk(listing, graph, symbols, record, max(1, lanes * stored // 8)).memory
-    except (NotFollowedError, Lacks, SassError, RecursionError):
-        return [None] * lanes
-    functions: list[tuple[int, ...] | None] = []
-    for lane, code in enumerate(codes(memory, lanes=lanes, stored=stored)):
+    record = tuple(bit for lane in range(lanes) for bit in symbols.of_value(lane, bits))
+    functions = []
+    for code in codes(listing, graph, symbols, record, lanes=lanes, stored=stored):
         diagrams = [bit.diagram for bit in code]
         while diagrams and diagrams[-1] == NO:
             diagrams.pop()
-        own = all(bit != OTHER and bit.value in (lane, None) for bit in code)
-        functions.append(tuple(diagrams) if own else None)
-    return functions
+        functions.append(tuple(diagrams))
+    return tuple(functions)
 
 
-def codes(memory: Mapping[int, Word], *, lanes: int, stored: int) -> tuple[Word, ...]:
-    """Return the code of each lane from the bytes of a record."""
-    width = 8 if lanes == 1 else stored
-    ends = [range(lane * width, (lane + 1) * width) for lane in range(lanes)]
-    return tuple(tuple(memory.get(at // 8, (OTHER,) * 8)[at % 8] for at in bits) for bits in ends)
+def codes(
+    listing: Listing, graph: control.Flow, symbols: Symbols, record: Word, *, lanes: int, stored: int
+) -> tuple[Word, ...]:
+    """Return the code that a thread stores for each lane of its record: a function of what has the lane's number.
+
+    NotFollowedError if one depends on anything else, or the code is not followed. If a record is not a power of two of
+    bytes, the addresses of the first thread show which part of it an instruction accesses.
+    """
+    sizes = len(record) // 8, max(1, lanes * stored // 8)
+    try:
+        places = _Walk(listing, graph, symbols, record, sizes, ZERO).places if any(map(_odd, sizes)) else None
+        memory = _Walk(listing, graph, symbols, record, sizes, OTHER, places).memory
+    except (Lacks, SassError, RecursionError) as error:
+        raise NotFollowedError(str(error)) from error
+    width = max(8, stored) if lanes == 1 else stored
+    found = []
+    for lane in range(lanes):
+        bits = range(lane * width, (lane + 1) * width)
+        code = tuple(memory.get(at // 8, (OTHER,) * 8)[at % 8] for at in bits)
+        if any(symbols.is_unknown(bit) or bit.value not in (lane, None) for bit in code):
+            raise NotFollowedError(f"code {lane} depends on more than its value")
+        found.append(code)
+    return tuple(found)
 
 
-def rotations(found: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the fewest rotations of the inputs over the lanes by which each group gets all of them."""
-    lanes = sum(map(len, found))
-    every = set(range(lanes))
-    for count in range(1, lanes):
-        for some in combinations(range(1, lanes), count - 1):
-            if all({(lane + by) % lanes for lane in group for by in (0, *some)} == every for group in found):
-                return (0, *some)
-    return tuple(range(lanes))
+def _odd(size: int) -> int:
+    return size & size - 1
+
+
+_ALIGNED = 128
+"""Bytes at multiples of which the two arrays are taken to begin. CUDA allocates at multiples of 256."""
 
 
 @dataclass
@@ -80,11 +80,10 @@ class _State:
     registers: dict[str, Word] = field(default_factory=dict)
 
 
-class Walk:
+class _Walk:
     """Follows the code once, each block after all that lead to it.
 
-    ``record`` is what a thread reads, and ``stored`` the number of bytes that it writes. Both are powers of two of
-    bytes, unless only the ``first`` thread is followed.
+    ``sizes`` are the numbers of bytes that a thread reads and writes. ``index`` is each bit of the thread's index.
     """
 
     def __init__(
@@ -93,18 +92,21 @@ class Walk:
         graph: control.Flow,
         symbols: Symbols,
         record: Word,
-        stored: int,
-        *,
-        first: bool = False,
+        sizes: tuple[int, int],
+        index: Bit,
+        places: Mapping[tuple[int, int], int] | None = None,
     ) -> None:
         self.memory: dict[int, Word] = {}
         """Stored bytes, by their place in the record."""
-        self._sizes = (_RECORDS, _RECORDS) if first else (len(record) // 8, stored)
+        self.places: dict[tuple[int, int], int] = {}
+        """Place in the record of each access, by the instruction's address and the number among its accesses."""
+        self._known_places = places
+        self._at, self._accesses = 0, count()
+        self._sizes = (_ALIGNED, _ALIGNED) if index == ZERO else sizes
         self._layout: Layout = LAYOUTS[listing.arch[0]]
         self._symbols = symbols
         self._record = record
-        index = (ZERO if first else OTHER,) * 32
-        self._evaluator = Evaluator(symbols, self._constant, self._load, index)
+        self._evaluator = Evaluator(symbols, self._constant, self._load, (index,) * 32)
         arriving: dict[int, list[_State]] = {graph.blocks[0].start: [_State(ONE)]}
         for block in _in_order(graph):
             state = self._joined(arriving.pop(block.start, []))
@@ -116,14 +118,18 @@ class Walk:
 
     def _constant(self, place: int) -> Word:
         """A word of constant bank 0: of the pointers the lowest bits are known."""
-        known = (_RECORDS.bit_length() - 1) if place in (self._layout.parameters, self._layout.parameters + 8) else 0
+        known = (_ALIGNED.bit_length() - 1) if place in (self._layout.parameters, self._layout.parameters + 8) else 0
         return (ZERO,) * known + (OTHER,) * (32 - known)
 
     def _place(self, address: Word, size: int) -> int:
-        """Offset of an address in the thread's record of a power of two of bytes."""
-        place = number(address[: size.bit_length() - 1])
+        """Offset of an address in the thread's record: a power of two of bytes, if it is not known by the access."""
+        access = self._at, next(self._accesses)
+        place = (
+            number(address[: size.bit_length() - 1]) if self._known_places is None else self._known_places.get(access)
+        )
         if place is None:
             raise NotFollowedError("an address that depends on more than the thread's index")
+        self.places[access] = place
         return place
 
     def _load(self, address: Word, bits: int) -> Word:
@@ -164,7 +170,7 @@ class Walk:
                 self._execute(instruction, state)
         last = block.instructions[-1]
         after = last.address + STEP
-        if last.opcode in control.CALL | control.RETURN:
+        if last.opcode in control.CALL | control.RETURN | control.INDEXED | control.DIVERGENT:
             raise NotFollowedError(last.opcode)
         if last.opcode not in control.CONTROL - control.OPEN:
             yield block.goes_to[0], state
@@ -189,6 +195,7 @@ class Walk:
         return test
 
     def _execute(self, instruction: Decoded, state: _State) -> None:
+        self._at, self._accesses = instruction.address, count()
         operands = Operands(instruction, self._layout)
         guard = operands.value(instruction.predicate) if instruction.predicate else ""
         statements = TABLE[instruction.opcode].emit(operands)

@@ -194,6 +194,16 @@ LIFT_FN uint32_t lift_f2i(uint32_t x) {
   return (uint32_t)(a < 0 ? -whole : whole);
 }
 
+/* Toward zero, saturated; NaN is 0, and of 64 bits 2^63. */
+LIFT_FN uint32_t lift_f2u(uint32_t x) {
+  const float a = lift_single(x);
+  return !(a > 0) ? 0u : a >= 0x1p32f ? ~0u : (uint32_t)a;
+}
+LIFT_FN uint64_t lift_f2u_64(uint32_t x) {
+  const float a = lift_single(x);
+  return a != a ? UINT64_C(1) << 63 : !(a > 0) ? 0 : a >= 0x1p64f ? ~UINT64_C(0) : (uint64_t)a;
+}
+
 /* Exact. This conversion and its reverse keep the sign and the payload of a NaN, and make it quiet. */
 LIFT_FN uint64_t lift_double_of_single(uint32_t x) {
   const double wide = lift_single(x);

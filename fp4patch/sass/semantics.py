@@ -980,11 +980,9 @@ for _opcode, _function, _types in (
 _F2I = "PTX ISA, cvt.rni.s32.f32: to nearest even, saturated, NaN is 0; .NTZ by experiment"
 _gives("F2I.NTZ", _F2I, "lift_f2i({})", SINGLE)
 
-_X = "lift_single({0})"
 _TO_U32 = "PTX ISA, cvt.rzi.{}u32.f32: toward zero, saturated, NaN is 0"
-_u32 = f"!({_X} > 0) ? 0u : {_X} >= 0x1p32f ? ~0u : (uint32_t){_X}"
-_gives("F2I.U32.TRUNC.NTZ", _TO_U32.format(""), _u32, SINGLE)
-_gives("F2I.FTZ.U32.TRUNC.NTZ", _TO_U32.format("ftz."), _u32, FLUSHED)
+_gives("F2I.U32.TRUNC.NTZ", _TO_U32.format(""), "lift_f2u({})", SINGLE)
+_gives("F2I.FTZ.U32.TRUNC.NTZ", _TO_U32.format("ftz."), "lift_f2u({})", FLUSHED)
 
 
 def _float_of(cast: str, *, up: bool) -> Emit:
@@ -1007,8 +1005,7 @@ _entry(("I2F.U32.RP", "UI2F.U32.RP"), "PTX ISA, cvt.rp.f32.u32")(_float_of("(uin
 
 _gives("I2F.U64.RP", "PTX ISA, cvt.rp.f32.u64", "lift_single_of_u64_upward({})", PAIR, grid=True)
 _TO_U64 = "PTX ISA, cvt.rzi.u64.f32: toward zero, saturated, NaN is 2^63"
-_u64 = f"!({_X} > 0) ? 0 : {_X} >= 0x1p64f ? ~UINT64_C(0) : (uint64_t){_X}"
-_gives("F2I.U64.TRUNC", _TO_U64, f"lift_is_nan({{0}}) ? UINT64_C(1) << 63 : {_u64}", SINGLE, words=2)
+_gives("F2I.U64.TRUNC", _TO_U64, "lift_f2u_64({})", SINGLE, words=2)
 
 
 @_entry("I2F.BF16", "PTX ISA, cvt.rn.bf16.s32: the low half; of the high one nothing is documented, so it is poison")

@@ -1,4 +1,4 @@
-"""Lanes are alike only where the machine code does the same to each value; symbols mean what the host computes."""
+"""A code is a function of its value alone, the same in each lane, or it is not; symbols mean what the host computes."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from listings import ARCH, document
 from test_semantics import CASES, golden_texts, instruction
 
 from fp4patch.sass.bit_functions import OTHER, Bit, Symbols, Word
 from fp4patch.sass.c_evaluator import Evaluator, NotFollowedError
 from fp4patch.sass.flow import flow
-from fp4patch.sass.lane_equality import groups, lane_functions, rotations
+from fp4patch.sass.lane_equality import lane_functions, loops
 from fp4patch.sass.listing import Listing, read
 from fp4patch.sass.operands import LAYOUTS, Operands
 from fp4patch.sass.semantics import TABLE
 from fp4patch.sass.translate import RUNTIME, runtime
 
 LISTINGS = Path(__file__).parent / "golden/listings"
-APART = tuple((lane,) for lane in range(8))
 
 
 def listing(name: str) -> Listing:
     return read(gzip.decompress((LISTINGS / f"cutlass-{name}.txt.gz").read_bytes()).decode(), arch=(9, 0))
 
 
-def found(one: Listing, bits: int = 32) -> tuple[tuple[int, ...], ...]:
-    return groups(lane_functions(one, flow(one), lanes=8, bits=bits, stored=4))
+def found(one: Listing, bits: int = 32, symbols: Symbols | None = None) -> tuple[tuple[int, ...], ...]:
+    return lane_functions(one, flow(one), lanes=8, bits=bits, stored=4, symbols=symbols)
 
 
 @pytest.mark.parametrize(
@@ -38,31 +38,27 @@ def found(one: Listing, bits: int = 32) -> tuple[tuple[int, ...], ...]:
         ("4.2.1.next2.encode-float-x8", 32),
         ("4.7.0.next3.encode-float-x8", 32),
         ("4.7.0.next3.encode-half-x8", 16),
-        ("4.7.0.next3.encode-bfloat16-x8", 16),
-        ("4.7.0.pristine.encode-float-x8", 32),
         ("4.7.0.pristine.encode-half-x8", 16),
     ],
 )
 def test_code_without_loops_does_the_same_to_each_value(name: str, bits: int) -> None:
-    assert found(listing(name), bits) == (tuple(range(8)),)
+    assert len(set(found(listing(name), bits))) == 1
 
 
 def test_code_with_loops_is_not_followed() -> None:
-    assert found(listing("4.2.1.pristine.encode-float-x8")) == APART
+    one = listing("4.2.1.pristine.encode-float-x8")
+    assert loops(flow(one))
+    with pytest.raises(NotFollowedError, match="a loop"):
+        found(one)
 
 
 def test_kernels_with_the_same_function_are_found_and_others_are_told_apart() -> None:
     symbols = Symbols()
-
-    def functions(one: Listing) -> set[object]:
-        return set(lane_functions(one, flow(one), lanes=8, bits=32, stored=4, symbols=symbols))
-
-    usual = functions(listing("4.7.0.next3.encode-float-x8"))
-    assert len(usual) == 1
-    assert None not in usual
-    assert functions(changed(0xC0, "6.115436553955078125e-05", "6.11543655395507812e-05")) == usual  # the same float
-    assert functions(changed(0xC0, "6.115436553955078125e-05", "6.1154e-05")) > usual
-    assert not functions(listing("4.7.0.pristine.encode-float-x8")) & usual
+    usual = set(found(listing("4.7.0.next3.encode-float-x8"), symbols=symbols))
+    same = changed(0xC0, "6.115436553955078125e-05", "6.11543655395507812e-05")  # the same float
+    assert set(found(same, symbols=symbols)) == usual
+    assert set(found(changed(0xC0, "6.115436553955078125e-05", "6.1154e-05"), symbols=symbols)) > usual
+    assert not set(found(listing("4.7.0.pristine.encode-float-x8"), symbols=symbols)) & usual
 
 
 def changed(address: int, before: str, after: str) -> Listing:
@@ -75,34 +71,99 @@ def changed(address: int, before: str, after: str) -> Listing:
 
 
 @pytest.mark.parametrize(
-    ("address", "before", "after", "alone"),
+    ("address", "before", "after", "apart"),
     [
-        (0xC0, "6.115436553955078125e-05", "6.11543655395507812e-05", ()),  # the same float
         (0xC0, "6.115436553955078125e-05", "6.1154e-05", (0,)),
         (0x100, "FMUL R7, R8", "FMUL R7, |R8|", (4,)),
-        (0x1B0, "0.0003662109375, 0.0003662109375", "0.0003662109375, 0.000244140625", (4,)),
-        (0x1E0, "|R8|", "|R7|", (5, 7)),  # other values
-        (0x160, "-RZ", "R4", (0, 2)),  # depends on another value
         (0x270, "0xf0f0f0f", "0xf0f0f0e", (0,)),
         (0x230, "0x8080808", "0x8080818", (1,)),
-        (0x110, "R6, R6, R13", "R6, R13, R6", (0, 2)),  # values swapped
     ],
 )
 def test_a_lane_that_is_treated_otherwise_is_apart(
-    address: int, before: str, after: str, alone: tuple[int, ...]
+    address: int, before: str, after: str, apart: tuple[int, ...]
 ) -> None:
-    there = found(changed(address, before, after))
-    rest = tuple(lane for lane in range(8) if lane not in alone)
-    assert rest in there
-    assert all((lane,) in there or lane in rest for lane in range(8))
+    functions = found(changed(address, before, after))
+    others = {function for lane, function in enumerate(functions) if lane not in apart}
+    assert len(others) == 1
+    assert not others & {functions[lane] for lane in apart}
 
 
-def test_each_group_gets_every_input() -> None:
-    assert rotations([tuple(range(8))]) == (0,)
-    assert rotations([(0, 2, 4, 6), (1, 3, 5, 7)]) == (0, 1)
-    assert rotations([(0, 1, 2, 3), (4, 5, 6, 7)]) == (0, 4)
-    assert rotations(APART) == tuple(range(8))
-    assert rotations([(0,)]) == (0,)
+@pytest.mark.parametrize(
+    ("address", "before", "after"),
+    [
+        (0x1E0, "|R8|", "|R7|"),  # another value
+        (0x160, "-RZ", "R4"),  # one more
+        (0x110, "R6, R6, R13", "R6, R13, R6"),  # values swapped
+    ],
+)
+def test_a_code_of_other_values_is_named(address: int, before: str, after: str) -> None:
+    with pytest.raises(NotFollowedError, match="depends on more than its value"):
+        found(changed(address, before, after))
+
+
+HEAD = ["S2R R0,SR_TID.X", "S2R R8,SR_CTAID.X", "LDC R1,c[0x0][0x37c]", "LDC R9,c[0x0][0x360]", "IMAD R10,R8,R9,R0",
+        "LDC.64 R2,c[0x0][0x380]", "LDC.64 R4,c[0x0][0x388]", "IMAD.WIDE R2,R10,0x4,R2", "IMAD.WIDE R4,R10,0x4,R4",
+        "LDG.E R6,desc[UR4][R2.64]"]  # fmt: skip
+TAIL = ["STG.E desc[UR4][R4.64],R6", "EXIT"]
+LEAKS = [
+    ["LOP3.LUT R6,R6,R1,RZ,0x3c,!PT"],  # the stack pointer
+    ["LOP3.LUT R6,R6,R20,RZ,0x3c,!PT"],  # what nothing wrote
+    ["IADD3 R6,PT,PT,R6,UR9,RZ"],
+    ["SEL R6,R6,RZ,P3"],
+    ["ISETP.GT.AND P0,PT,R8,0x1,PT", "SEL R6,R6,RZ,P0"],  # indices, as a value and as a condition
+    ["ISETP.GT.AND P0,PT,R8,0x1,PT", "@P0 LOP3.LUT R6,R6,0x1,RZ,0x3c,!PT"],
+    ["ISETP.EQ.AND P0,PT,R8,0x12345,PT", "@!P0 BRA 0xd0", "LOP3.LUT R6,R6,0x1,RZ,0x3c,!PT"],
+    ["FMUL R6,R6,R0"],
+    ["ISETP.GE.AND P0,PT,R0,0x20,PT", "@P0 EXIT"],
+    ["PRMT R6,R0,0x7610,R6"],
+    ["ISETP.EQ.AND P0,PT,R9,0x100,PT", "@P0 IADD3 R6,PT,PT,R6,0x1,RZ"],  # sizes, and words that are no parameter
+    ["LDC R7,c[0x0][0x370]", "IADD3 R6,PT,PT,R6,R7,RZ"],
+    ["LDC R7,c[0x0][0x390]", "IADD3 R6,PT,PT,R6,R7,RZ"],
+    ["IADD3 R6,PT,PT,R6,R4,RZ"],  # a pointer
+    ["SHFL.BFLY PT,R7,R6,0x1,0x1f", "FADD R6,R6,R7"],  # another thread
+    ["LDS R7,[RZ]", "FADD R6,R6,R7"],
+    ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 EXIT"],  # nothing is stored for some values
+    ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 MOV R7,0x1", "ISETP.LT.AND P0,PT,R6,0x1,PT", "@P0 MOV R6,R7"],
+]
+CLEAN = [
+    [],
+    ["PRMT R6,R6,0x7604,R1", "LOP3.LUT R6,R6,0xffff,RZ,0xc0,!PT", "PRMT R6,R6,0x4442,RZ"],
+    ["PRMT R7,R20,0x7610,R6", "LOP3.LUT R6,R7,0xffff0000,RZ,0xc0,!PT"],
+    ["SHF.R.U32.HI R7,RZ,0x10,R20", "LOP3.LUT R6,R7,0xffff0000,R6,0xea,!PT"],
+    ["IMAD.U32 R7,R20,0x10000,RZ", "LOP3.LUT R6,R7,0xffff,RZ,0xc0,!PT"],
+    ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 MOV R7,0x1", "@!P0 MOV R7,0x2", "IADD3 R6,PT,PT,R6,R7,RZ"],
+    ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 MOV R7,0x1", "@P0 IADD3 R6,PT,PT,R6,R7,RZ"],
+]
+
+
+def code_of(body: list[str]) -> tuple[tuple[int, ...], ...]:
+    one = read(document(*HEAD, *body, *TAIL), arch=ARCH)
+    return lane_functions(one, flow(one), lanes=1, bits=32, stored=32)
+
+
+@pytest.mark.parametrize("body", LEAKS, ids=str)
+def test_what_is_no_value_of_the_record_reaches_no_code(body: list[str]) -> None:
+    with pytest.raises(NotFollowedError):
+        code_of(body)
+
+
+@pytest.mark.parametrize("body", CLEAN, ids=str)
+def test_bits_that_are_dropped_do_not_count(body: list[str]) -> None:
+    assert len(code_of(body)) == 1
+
+
+def test_records_that_are_no_power_of_two_are_followed() -> None:
+    body = ["IMAD.WIDE R2,R10,0xc,R2", "IMAD.WIDE R4,R10,0x6,R4", "LDG.E R6,desc[UR4][R2.64+0x8]"]
+    stores = ["LDG.E.64 R14,desc[UR4][R2.64]", "F2FP.F16.F32.PACK_AB R7,R15,R14", "F2F.F16.F32 R6,R6"]
+    stored = ["STG.E desc[UR4][R4.64],R7", "STG.E.U16 desc[UR4][R4.64+0x4],R6", "EXIT"]
+    for change, right in (("", True), ("@P0 IADD3 R6,PT,PT,R6,0x1,RZ", False)):
+        rows = [*HEAD[:7], *body, "ISETP.EQ.AND P0,PT,R8,0x2710,PT", *([change] if change else []), *stores, *stored]
+        one = read(document(*rows), arch=ARCH)
+        if right:
+            assert len(lane_functions(one, flow(one), lanes=3, bits=32, stored=16)) == 3
+        else:
+            with pytest.raises(NotFollowedError, match="code 2 depends on more"):
+                lane_functions(one, flow(one), lanes=3, bits=32, stored=16)
 
 
 def integers() -> list[str]:

@@ -27,12 +27,13 @@ from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import disassemble, kernel_of
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SideName
-from fp4patch.sass import grid, independence
+from fp4patch.sass import grid
 from fp4patch.sass.bit_functions import Symbols
+from fp4patch.sass.c_evaluator import NotFollowedError
 from fp4patch.sass.error import SassError
 from fp4patch.sass.flow import flow
 from fp4patch.sass.instruction import InstructionClass
-from fp4patch.sass.lane_equality import groups, lane_functions, loops, rotations
+from fp4patch.sass.lane_equality import lane_functions, loops
 from fp4patch.sass.program import Kernel
 from fp4patch.sass.text import functions, own_constants
 from fp4patch.sass.translate import Unsupported, translate
@@ -176,6 +177,8 @@ class _Lab:
 
     def begin(self, subject: Subject, upstream: Subject | None) -> _Program | Batch:
         """Return the result of chosen inputs, or a program that takes all processors to run all inputs."""
+        if subject.listing and isinstance(subject.does, Executes):
+            _must_not_wait(subject.listing)
         if subject.swept:
             return self._program(subject, subject.swept)
         self.progress(Step(0, 1, f"executing {subject.probe} {subject.name}: chosen inputs"))
@@ -212,48 +215,70 @@ class _Lab:
         return replace(nothing, report=report, corners=swept.corners)
 
     def _program(self, subject: Subject, executes: Executes) -> _Program:
-        _must_not_wait(subject)
+        """Each input goes through one lane if all are alike, else through each; through one of code with loops, which
+        takes many times as long."""
         kernel = self._kernel(subject)
-        _must_depend_on_input_alone(kernel)
+        functions = self._functions(executes, kernel)
         host_compiler, environ = self.toolchain.host_compiler, self.toolchain.environ
         quick = executes.bits == 16
         binary = sweep.build(self._folder(), kernel, executes, compiler=host_compiler, environ=environ, quick=quick)
-        return _Program(binary, *self._turns(kernel, executes))
+        if quick or len(set(functions)) > 1:
+            return _Program(binary, range(executes.lanes), alike=True)
+        if functions:
+            return _Program(binary, (0,), alike=True, function=(executes.output, functions[0]))
+        return _Program(binary, (0,), alike=executes.lanes == 1)
 
-    def _turns(self, kernel: Kernel, executes: Executes) -> tuple[Sequence[int], bool, object]:
-        """Return the rotations of the inputs over the lanes, whether the lanes that an input then misses are alike, and
-        the function of all lanes.
+    def _functions(self, executes: Executes, kernel: Kernel) -> tuple[object, ...]:
+        """Return the function of its value that each code is; none of code with loops, which is not followed.
 
-        Each group of lanes gets every input. Code with loops, which takes many times as long, has all inputs once even
-        if its lanes are not shown to be alike.
+        ProofError if a code may depend on anything else.
         """
-        if executes.bits == 16:
-            return range(executes.lanes), False, None
-        graph, stored = flow(kernel.listing), stored_bits(executes.output)
-        with self.lock:
-            functions = lane_functions(
-                kernel.listing, graph, lanes=executes.lanes, bits=executes.bits, stored=stored, symbols=self.symbols
-            )
-        turns = rotations(groups(functions))
-        function = (executes.output, functions[0]) if functions[0] is not None and len(set(functions)) == 1 else None
-        if executes.lanes > 1 and (len(turns) == 1 or not loops(graph)):
-            return turns, True, function
-        return (0,), False, function
+        graph = flow(kernel.listing)
+        if loops(graph):
+            return ()
+        try:
+            with self.lock:
+                return lane_functions(
+                    kernel.listing,
+                    graph,
+                    lanes=executes.lanes,
+                    bits=stored_bits(executes.input),
+                    stored=stored_bits(executes.output),
+                    symbols=self.symbols,
+                )
+        except NotFollowedError as why:
+            raise ProofError("what it stores may depend on more than its input", help=str(why)) from why
 
     def _chosen(self, subject: Subject, does: Executes | Quantizes) -> Batch:
         # NumPy and the reference are needed only for an execution.
         from fp4patch.proof.execution import chosen_inputs  # noqa: PLC0415
 
-        _must_not_wait(subject)
         kernel = self._kernel(subject)
         if isinstance(does, Executes):
-            _must_depend_on_input_alone(kernel)
-            decides = _decides(subject, does, kernel)
+            decides = self._decides(subject, does, kernel)
             trial = chosen_inputs.conversion(does, subject.promise, kernel.listing, decides=decides)
         else:
             trial = chosen_inputs.quantization(does, kernel.listing)
         stored, _ = self._ran(kernel, [case.launch for case in trial.cases])
         return chosen_inputs.compare(trial, stored)
+
+    def _decides(self, subject: Subject, does: Executes, kernel: Kernel) -> bool:
+        """Return whether the inputs that run decide about all others; ProofError if a code depends on anything else.
+
+        Stochastic rounding in software must allow it.
+        """
+        if does.rounding != "stochastic":
+            self._functions(does, kernel)
+            return False
+        if subject.instruction:
+            return False
+        try:
+            because = stochastic.doubt(kernel.listing, flow(kernel.listing), does)
+        except NotFollowedError as why:
+            because = str(why)
+        if because and not does.sampled and _capability(subject) >= stochastic.FROM:
+            raise ProofError("the inputs that run do not decide about all others", help=because)
+        return not because
 
     def _beside_upstream(self, subject: Subject, upstream: Subject | None, does: Launches) -> Batch:
         """Return the bytes that the kernels of an object file store, compared with those that upstream's store."""
@@ -310,32 +335,12 @@ def _kernels(cubin: bytes, pattern: str) -> list[str]:
     return names
 
 
-def _must_depend_on_input_alone(kernel: Kernel) -> None:
-    """ProofError if the machine code lets something else than a thread's input reach what it stores."""
-    if leaks := independence.leaks(kernel.listing, flow(kernel.listing)):
-        raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, leaks[:4])))
-
-
-def _must_not_wait(subject: Subject) -> None:
+def _must_not_wait(listing: SassListing) -> None:
     """ProofError if threads meet in a conversion, which callers may reach with some of their threads alone."""
-    assert subject.listing
-    waits = [code for code in subject.listing.instructions if code.opcode.split(".")[0] in _TOGETHER]
-    if waits and isinstance(subject.does, Executes):
+    waits = [code for code in listing.instructions if code.opcode.split(".")[0] in _TOGETHER]
+    if waits:
         raise ProofError("it waits for other threads, or gets their values", help=waits[0].operation)
 
 
 _TOGETHER = frozenset(("ATOMS", "B2R", "BAR", "ELECT", "MATCH", "REDUX", "SHFL", "VOTE", "VOTEU", "WARPSYNC"))
 """Opcodes, without modifiers, by which threads meet."""
-
-
-def _decides(subject: Subject, does: Executes, kernel: Kernel) -> bool:
-    """Return whether the inputs that run decide about all others. ProofError if stochastic rounding in software does
-    not allow it."""
-    if does.rounding != "stochastic" or does.sampled or subject.instruction:
-        return False
-    because = stochastic.doubt(kernel.listing, flow(kernel.listing), does)
-    if because and _capability(subject) < stochastic.FROM:
-        return False
-    if because:
-        raise ProofError("the inputs that run do not decide about all others", help=because)
-    return True

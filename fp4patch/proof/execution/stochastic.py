@@ -11,12 +11,9 @@ from collections.abc import Sequence
 
 from fp4patch.catalog.probe import Executes, stored_bits
 from fp4patch.sass.bit_functions import NO, OTHER, YES, ZERO, Atom, Symbols, Word, constant
-from fp4patch.sass.c_evaluator import NotFollowedError
-from fp4patch.sass.error import SassError
 from fp4patch.sass.flow import Flow
-from fp4patch.sass.lane_equality import Walk, codes
+from fp4patch.sass.lane_equality import codes
 from fp4patch.sass.listing import Listing
-from fp4patch.sass.operands import Lacks
 
 SCALE = 2.0**-14
 """Factor by which the encoder brings a value to the range of subnormal halves."""
@@ -28,19 +25,17 @@ _PLACES = (0, 2, 1, 3)
 
 
 def doubt(listing: Listing, graph: Flow, executes: Executes) -> str:
-    """Return the reason why the inputs that run do not decide about all others; empty if they do."""
+    """Return the reason why the inputs that run do not decide about all others; empty if they do.
+
+    NotFollowedError if a code depends on more than its value and its random byte.
+    """
     symbols = Symbols()
     values = [symbols.of_value(lane, executes.bits) for lane in range(executes.lanes)]
     least = [symbols.of_value(lane, 8, "random") for lane in range(executes.lanes)]
     next_ = [symbols.add(byte, constant(1, 8)) for byte in least]
-    try:
-        low, high = (_followed(listing, graph, executes, symbols, values, random) for random in (least, next_))
-    except (NotFollowedError, Lacks, SassError, RecursionError) as error:
-        return f"its code is not followed: {error}"
+    low, high = (_followed(listing, graph, executes, symbols, values, random) for random in (least, next_))
     kinds = len(executes.factors) or 1
     for lane, code in enumerate(low):
-        if OTHER in code or any(bit.value not in (lane, None) for bit in code):
-            return f"code {lane} depends on more than its value and its random byte"
         if [bit.diagram for bit in code] != [bit.diagram for bit in low[lane % kinds]]:
             return f"code {lane} is not the function that code {lane % kinds} is"
     for lane in range(kinds):
@@ -65,13 +60,10 @@ def _followed(
 ) -> tuple[Word, ...]:
     """Return the code of each lane for these values and random bytes."""
     count = -(-executes.lanes // 4) * 4
-    none = (OTHER,) * 8
     places = [first + place for first in range(0, count, 4) for place in _PLACES]
-    words = [random[at] if at < executes.lanes else none for at in places]
+    words = [random[at] if at < executes.lanes else (OTHER,) * 8 for at in places]
     record = tuple(bit for word in (*values, *words) for bit in word)
-    stored = stored_bits(executes.output)
-    walk = Walk(listing, graph, symbols, record, max(1, executes.lanes * stored // 8), first=True)
-    return codes(walk.memory, lanes=executes.lanes, stored=stored)
+    return codes(listing, graph, symbols, record, lanes=executes.lanes, stored=stored_bits(executes.output))
 
 
 def _entered(symbols: Symbols, code: Word, value: Word, factors: Sequence[float]) -> str:
