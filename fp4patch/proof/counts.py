@@ -1,15 +1,15 @@
-"""Recorded counts: how many instructions the code of each probe had when it was last looked at.
+"""Recorded counts: how many instructions the code of each probe may have, by what it had when it was last looked at.
 
-``records/counts/<variant>.json`` has them by compiler, probe and target, as the largest of all releases that were
-recorded: a release that needs a fifth more than any before is looked at by a person. Code that is the pristine tree's
-is not compared, since no patch made it longer. ``python -m tools.record_counts`` writes the file.
+``records/counts/<variant>.json`` has limits by compiler, probe and target: the largest count of all releases that were
+recorded, and 15 % more, since another release schedules the same code a little differently. Code that is the pristine
+tree's is not compared, since no patch made it longer. ``python -m tools.record_counts`` writes the file.
 """
 
 from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,9 +22,9 @@ from fp4patch.proof.listing import SassListing
 from fp4patch.proof.verdict import Check
 
 TOLERANCE = 15
-"""Percent by which a count may exceed its record: another release schedules the same code a little differently."""
+"""Percent by which a limit exceeds what was counted."""
 
-RULE = f"no count {TOLERANCE} % above its record"
+RULE = "no count above its recorded limit"
 """The check of the counts of a row."""
 
 METRICS = ("instructions", "branches", "local", "f64")
@@ -33,46 +33,31 @@ _count = operator.attrgetter("size", "branches", "local", "f64")
 
 @dataclass(frozen=True)
 class Counts:
-    """Instructions, branches, accesses to local memory and double-precision instructions of a kernel."""
+    """Limits of instructions, branches, accesses to local memory and double-precision instructions of a kernel."""
 
     numbers: tuple[int | None, ...]
     """In the order of METRICS; None: not limited."""
-    typed: bool = False
-    """True for limits that a person wrote before there was a record: they hold as they are, without a tolerance."""
 
     @classmethod
     def parse(cls, text: str) -> Counts:
-        """Return the counts of ``43 0 0 0``, or the limits of ``<=50 * 0 0``."""
-        numbers = tuple(None if word == "*" else int(word) for word in text.removeprefix("<=").split(" "))
+        """Return the limits of ``50 * 0 0``."""
+        numbers = tuple(None if word == "*" else int(word) for word in text.split(" "))
         if len(numbers) != len(METRICS):
             raise ValueError(f"{text!r} has not {len(METRICS)} counts")
-        return cls(numbers, text.startswith("<="))
-
-    @classmethod
-    def of(cls, listing: SassListing) -> Counts:
-        """Return the counts of a listing."""
-        return cls(_count(listing))
+        return cls(numbers)
 
     def __str__(self) -> str:
-        numbers = " ".join("*" if number is None else str(number) for number in self.numbers)
-        return f"<={numbers}" if self.typed else numbers
+        return " ".join("*" if number is None else str(number) for number in self.numbers)
 
-    def larger(self, other: Counts) -> Counts:
-        """Return the larger count of each metric, of two that were counted."""
-        pairs = zip(self.numbers, other.numbers, strict=True)
-        return Counts(tuple(max(one or 0, two or 0) for one, two in pairs))
-
-    def exceeded(self, found: Counts) -> Iterator[str]:
-        """Yield a clause for each count that is above its limit."""
-        for name, number, limit in zip(METRICS, found.numbers, self.numbers, strict=True):
-            if limit is None or number is None:
-                continue
-            if number > (limit if self.typed else limit * (100 + TOLERANCE) // 100):
-                yield f"{number} {name}, {'at most' if self.typed else 'recorded'} {limit}"
+    def exceeded(self, numbers: Sequence[int]) -> Iterator[str]:
+        """Yield a clause for each number that is above its limit."""
+        for name, number, limit in zip(METRICS, numbers, self.numbers, strict=True):
+            if limit is not None and number > limit:
+                yield f"{number} {name}, at most {limit}"
 
 
 Records = Mapping[str, Mapping[str, Mapping[str, Counts]]]
-"""Counts by release of the compiler (``13.0``), probe and target."""
+"""Limits by release of the compiler (``13.0``), probe and target."""
 
 
 @cache
@@ -106,10 +91,10 @@ def release_of(version: str) -> str:
 
 
 def check(limit: Counts, listing: SassListing) -> Check:
-    """Return the comparison of a listing with its record."""
-    found = Counts.of(listing)
-    excess = list(limit.exceeded(found))
-    counted = (f"{number} {name}" for name, number in zip(METRICS, found.numbers, strict=True))
+    """Return the comparison of a listing with its limits."""
+    numbers = _count(listing)
+    excess = list(limit.exceeded(numbers))
+    counted = (f"{number} {name}" for name, number in zip(METRICS, numbers, strict=True))
     because = "the code is not longer than when it was recorded"
     return Check(RULE, because, verdict_on(not excess), "; ".join(excess) or ", ".join(counted))
 
