@@ -13,7 +13,6 @@ class Step:
     """Number to do; None if it is not known."""
     what: str
     """Name of the last step: ``cutlass/e2m1-x8 sm_121a patched``. Empty before the first."""
-    cached: bool = False
 
 
 OnProgress = Callable[[Step], None]

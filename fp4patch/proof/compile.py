@@ -78,6 +78,7 @@ CONFIGURATIONS = (("-DNDEBUG", "-std=c++20", *_ARM64), ("-rdc=true",), (FAST,), 
 class CompiledProbes:
     """Everything that was compiled for a request."""
 
+    request: CompileRequest
     pairs: tuple[tuple[Probe, Arch], ...]
     """Probe by probe, each with the architectures in the requested order."""
     built: Mapping[tuple[str, Arch, str], Compilation]
@@ -144,8 +145,7 @@ def _compiled(
         unit, arch, side = futures[future]
         built |= {(probe.id, arch, side): made for (probe, _), made in zip(unit, future.result(), strict=True)}
         name = unit[0][0].id + (f" and {len(unit) - 1} more" if len(unit) > 1 else "")
-        cached = all(made.cached for made in future.result())
-        request.progress(Step(done, len(futures), f"compiling {name} {arch} {side}", cached=cached))
+        request.progress(Step(done, len(futures), f"compiling {name} {arch} {side}"))
     otherwise = [
         pool.submit(builder.configured, unit, arch, sides["patched"], flags, built)
         for unit, arch in units
@@ -155,7 +155,7 @@ def _compiled(
     ]
     configured = tuple(result for future in otherwise for result in future.result())
     return CompiledProbes(
-        tuple((probe, arch) for probe, _ in request.probes for arch in targets[probe.id]), built, configured
+        request, tuple((probe, arch) for probe, _ in request.probes for arch in targets[probe.id]), built, configured
     )
 
 
@@ -216,10 +216,11 @@ class _Builder(Compiler):
         text = machine_code.disassemble(
             built.content, toolchain=self._toolchain, runner=self._runner, store=self._store
         )
-        if len(probes) == 1 and (probes[0].kind is ProbeKind.UNIT or machine_code.has_subroutines(built.content)):
+        if len(probes) == 1:
+            if probes[0].kind is not ProbeKind.UNIT:
+                machine_code.must_have_one_kernel(built.content)
             return [replace(built, listing=machine_code.unit_listing(text, built.content, arch=arch, log=built.log))]
-        alone = [machine_code.KERNEL] if len(probes) == 1 else []
-        names = [machine_code.kernel_of(probe.id, alone) for probe in probes]
+        names = [machine_code.kernel_of(probe.id, ()) for probe in probes]
         listings = machine_code.kernel_listings(text, built.content, arch=arch, log=built.log, kernels=names)
         return [
             replace(built, listing=listing, lines=built.lines.of(name))

@@ -6,20 +6,17 @@ mistake in the execution itself shows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from fp4patch.catalog.probe import CARD, Executes, Probe, ProbeKind, Quantizes
+from fp4patch.catalog.probe import CARD, Executes, ProbeKind, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
-from fp4patch.core.progress import OnProgress, silent
 from fp4patch.core.results import verdict_on
-from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof.compile import FAST, CompiledProbes, Configured
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Executed, Execution, summary
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult
-from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.verdict import Check
 from fp4patch.proof.view import SideName
 
@@ -27,42 +24,31 @@ Checks = dict[tuple[str, Arch], list[Check]]
 """Checks of rows, by probe and architecture."""
 
 
-@dataclass(frozen=True)
-class ExecuteRequest:
-    """What was compiled, and how it is executed."""
-
-    compiled: CompiledProbes
-    results: Sequence[ProbeResult]
-    probes: Sequence[Probe]
-    promise: Promise
-    """Promise of the variant."""
-    toolchain: Toolchain
-    threads: int | None = None
-    on_progress: OnProgress = silent
-
-
-def execute_probes(request: ExecuteRequest, *, execute: bool) -> tuple[tuple[ProbeResult, ...], Executed | None]:
+def execute_probes(
+    compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Promise, *, execute: bool
+) -> tuple[tuple[ProbeResult, ...], Executed | None]:
     """Return the rows with the checks of executions and of other flags, and the executions if there are any.
 
-    Each kernel takes seconds once; then its result is kept.
+    ``promise`` is the variant's. Each kernel takes seconds once; then its result is kept.
     """
-    executed, rows = None, request.results
+    executed, checked = None, rows
     if execute:
         on_host = [
-            Subject(probe.id, probe.executes, arch, "patched", made.content, None, request.promise)
-            for probe, arch in request.compiled.pairs
+            Subject(probe.id, probe.executes, arch, "patched", made.content, None, promise)
+            for probe, arch in compiled.pairs
             if probe.kind is ProbeKind.HOST and probe.executes
-            if (made := request.compiled.side(probe.id, arch, "patched")).content
+            if (made := compiled.side(probe.id, arch, "patched")).content
         ]
-        executed = Executed(_execute(request, [*_subjects(request), *on_host]))
-        rows = with_checks(rows, checks_of(executed))
-    return with_checks(rows, _checks_with_other_flags(request, execute_too=execute)), executed
+        executed = Executed(_execute(compiled, [*_subjects(compiled, rows, promise), *on_host]))
+        checked = with_checks(rows, checks_of(executed))
+    others = _checks_with_other_flags(compiled, rows, promise, execute_too=execute)
+    return with_checks(checked, others), executed
 
 
-def _execute(request: ExecuteRequest, code: Sequence[Subject]) -> tuple[Execution, ...]:
-    store = Store(cache_dir() / "compilations")  # which has the listings of what is executed
+def _execute(compiled: CompiledProbes, code: Sequence[Subject]) -> tuple[Execution, ...]:
+    request = compiled.request  # its store has the listings of what is executed
     return execute(
-        code, toolchain=request.toolchain, store=store, threads=request.threads, progress=request.on_progress
+        code, toolchain=request.toolchain, store=request.store, threads=request.jobs, progress=request.progress
     )
 
 
@@ -81,43 +67,43 @@ def with_checks(results: Sequence[ProbeResult], more: Checks) -> tuple[ProbeResu
     return tuple(replace(row, checks=(*row.checks, *more.get((row.probe, row.arch), ()))) for row in results)
 
 
-def _subjects(request: ExecuteRequest) -> list[Subject]:
+def _subjects(compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Promise) -> list[Subject]:
     """Return the kernels to execute, of each probe that states its function.
 
     The patched side of every target, unless it is upstream's code that does not convert there. The pristine side of
     one, the RTX PRO 6000's where it is requested, and wherever it is the same code: that shows a mistake in the
     execution itself, and is what others are compared with.
     """
-    compiled: dict[str, list[Arch]] = {}
-    for result in request.results:
-        compiled.setdefault(result.probe, []).append(result.arch)
-    does = {probe.id: probe.does for probe in request.probes}
-    found_code: list[Subject] = []
-    for result in request.results:
-        both: tuple[tuple[SideName, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
+    does = {probe.id: probe.does for probe, _ in compiled.request.probes}
+    archs: dict[str, list[Arch]] = {}
+    for row in rows:
+        archs.setdefault(row.probe, []).append(row.arch)
+    subjects: list[Subject] = []
+    for row in rows:
+        both: tuple[tuple[SideName, SassListing | None], ...] = (("pristine", row.before), ("patched", row.after))
         for side, listing in both:
-            if not listing or not (what := does[result.probe]):
+            if not listing or not (what := does[row.probe]):
                 continue
-            same = bool(result.identical)
-            converts = 100 * result.arch.major + 10 * result.arch.minor >= what.pristine_from
-            archs = compiled[result.probe]
-            compared = converts and (same or result.arch == (CARD if CARD in archs else archs[0]))
-            if compared or (side == "patched" and (converts or not same)):
-                cubin = request.compiled.side(result.probe, result.arch, side).content
-                ours = side == "patched" and not same
-                promise = request.promise if ours else Promise.EXACT_BUT_NAN_SIGN
-                found_code.append(Subject(result.probe, what, result.arch, side, cubin, listing, promise))
-    return found_code
+            same = bool(row.identical)
+            converts = 100 * row.arch.major + 10 * row.arch.minor >= what.pristine_from
+            reference = CARD if CARD in archs[row.probe] else archs[row.probe][0]
+            if (converts and (same or row.arch == reference)) or (side == "patched" and (converts or not same)):
+                cubin = compiled.side(row.probe, row.arch, side).content
+                kept = promise if side == "patched" and not same else Promise.EXACT_BUT_NAN_SIGN
+                subjects.append(Subject(row.probe, what, row.arch, side, cubin, listing, kept))
+    return subjects
 
 
-def _checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Checks:
+def _checks_with_other_flags(
+    compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Promise, *, execute_too: bool
+) -> Checks:
     """Check that other flags of the compiler do not change what the patched probes give.
 
     Code that is not the same is executed with chosen inputs, if ``execute_too``; else it is not checked. With fast
     mathematics, kernels that scale blocks are not: there upstream's own arithmetic of scales is another.
     """
-    does = {probe.id: probe.does for probe in request.probes}
-    left_alone = {(row.probe, row.arch) for row in request.results if row.identical}
+    does = {probe.id: probe.does for probe, _ in compiled.request.probes}
+    left_alone = {(row.probe, row.arch) for row in rows if row.identical}
     changed: dict[Subject, Configured] = {}
     checks: Checks = {}
 
@@ -126,18 +112,17 @@ def _checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> C
         check = Check(rule, "a build may be configured so", verdict_on(holds), detail)
         checks.setdefault((code.probe, code.arch), []).append(check)
 
-    for code in request.compiled.configured:
+    for code in compiled.configured:
         what = does[code.probe]
         built = code.built
         if isinstance(what, Quantizes) and FAST in code.flags and not (code.same or built.error):
             continue
         if built.listing and not code.same and what and execute_too:
             sampled = replace(what, sampled=True) if isinstance(what, Executes) else what
-            alone = (code.probe, code.arch) in left_alone
-            promise = Promise.EXACT_BUT_NAN_SIGN if alone else request.promise
-            changed[Subject(code.probe, sampled, code.arch, "patched", built.content, built.listing, promise)] = code
+            kept = Promise.EXACT_BUT_NAN_SIGN if (code.probe, code.arch) in left_alone else promise
+            changed[Subject(code.probe, sampled, code.arch, "patched", built.content, built.listing, kept)] = code
         elif code.same or built.error:
             add(code, code.same, "the same code" if code.same else built.error.splitlines()[0])
-    for code, run in zip(changed.values(), _execute(request, list(changed)), strict=True):
+    for code, run in zip(changed.values(), _execute(compiled, list(changed)), strict=True):
         add(code, not run.verdict.failed, f"other code, executed: {summary(run)}")
     return checks

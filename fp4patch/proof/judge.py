@@ -50,12 +50,10 @@ def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
     )
 
 
-def judged(
-    compiled: CompiledProbes, rules: Sequence[Rule], records: Records | None = None, compiler: str = ""
-) -> tuple[ProbeResult, ...]:
+def judged(compiled: CompiledProbes, rules: Sequence[Rule], records: Records | None = None) -> tuple[ProbeResult, ...]:
     """Return a row for each probe and architecture that was compiled.
 
-    ``records`` are the variant's counts, and ``compiler`` the version that compiled; None: counts are not compared.
+    ``records`` are the variant's counts; None: counts are not compared.
     """
     pristine: dict[str, list[SassListing]] = {}
     for probe, arch in compiled.pairs:
@@ -63,7 +61,7 @@ def judged(
             pristine.setdefault(probe.id, []).append(listing)
     rows = []
     for probe, arch in compiled.pairs:
-        limit = limit_of(records or {}, compiler, probe.id, arch)
+        limit = limit_of(records or {}, compiled.request.toolchain.info.nvcc, probe.id, arch)
         row = _row(probe, arch, compiled, [rule for rule in rules if concerns(rule, probe, arch)], limit)
         if row.after and not row.identical and probe.id in pristine:
             row = replace(row, checks=(*row.checks, *effects(row.after, pristine[probe.id])))

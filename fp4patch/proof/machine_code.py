@@ -43,11 +43,9 @@ def kernel_listings(text: str, cubin: bytes, *, arch: Arch, log: str, kernels: I
         if not instructions or name not in registers:
             raise ProofError(
                 f"the listing for {arch} holds no instruction of .text.{name}",
-                help="a probe has exactly one kernel, and one that is compiled with others no other function",
+                help="a probe that is compiled with others has one kernel and no other function",
             )
-        # A kernel that is alone in its object file can read all that is there.
-        digest = code_digest(cubin) if name == KERNEL else code_digest(cubin, name, instructions)
-        labels = sass.labels(instructions, code[name][1])
+        labels, digest = sass.labels(instructions, code[name][1]), code_digest(cubin, name, instructions)
         listings.append(SassListing(arch, instructions, labels, registers[name], digest))
     return listings
 
@@ -75,18 +73,15 @@ def unit_listing(text: str, cubin: bytes, *, arch: Arch, log: str = "") -> SassL
     return SassListing(arch, tuple(instructions), labels, max(_registers(log).values(), default=0), code_digest(cubin))
 
 
-def has_subroutines(cubin: bytes) -> bool:
-    """Return whether functions of the compiler (for a division) were linked to the kernel ``probe``.
-
-    ProofError if there is another kernel.
-    """
+def must_have_one_kernel(cubin: bytes) -> None:
+    """ProofError if there is another kernel beside ``probe``, or none; functions of the compiler may be linked to it,
+    for a division."""
     code = [name.removeprefix(".text.") for name, _ in loaded_sections(cubin) if name.startswith(".text.")]
     if KERNEL not in code or not all(name == KERNEL or name.startswith("__cuda_sm") for name in code):
         raise ProofError(
             f"the probe's object file holds {', '.join(code) or 'no code'}, where .text.{KERNEL} alone is expected",
             help=f'a probe has exactly one kernel: extern "C" __global__ void {KERNEL}(…)',
         )
-    return len(code) > 1
 
 
 def defined_once(content: bytes) -> list[str]:

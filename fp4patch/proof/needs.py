@@ -4,10 +4,10 @@ Of those there is only PyTorch so far. Its headers are looked for and not import
 """
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fp4patch.catalog.probe import Needs, Probe
+from fp4patch.catalog.probe import Probe
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.edits.cxx import lex, words
 from fp4patch.edits.lex_error import LexError
@@ -24,11 +24,11 @@ def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object
     ``headers`` are the available third-party headers.
     """
     if needs := probe.needs:
-        if needs.without and _has(tree, Needs(search=needs.search, tokens=needs.without)):
-            return f"this release has `{needs.without}` in {' or '.join(needs.search)}: the patch has nothing to do"
-        if not _has(tree, needs):
-            what = f"`{needs.tokens}` in " if needs.tokens else ""
-            return f"this release has no {what}{' or '.join(needs.search)}"
+        files = " or ".join(needs.search)
+        if needs.without and _has(tree, needs.search, needs.without):
+            return f"this release has `{needs.without}` in {files}: the patch has nothing to do"
+        if not _has(tree, needs.search, needs.tokens):
+            return f"this release has no {f'`{needs.tokens}` in ' if needs.tokens else ''}{files}"
     missing = [name for name in probe.uses if name not in headers]
     if missing:
         return f"it takes the real headers of {', '.join(missing)}: name them with --torch-include"
@@ -37,10 +37,10 @@ def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object
     return ""
 
 
-def _has(tree: SourceView, needs: Needs) -> bool:
+def _has(tree: SourceView, search: Sequence[str], text: str) -> bool:
     """Return whether one of the files has the tokens. One that cannot be read as C++ counts: the compiler decides."""
-    tokens = words(needs.tokens)
-    for path in (path for pattern in needs.search for path in tree.root.glob(pattern) if path.is_file()):
+    tokens = words(text)
+    for path in (path for pattern in search for path in tree.root.glob(pattern) if path.is_file()):
         name = path.relative_to(tree.root).as_posix()
         content = tree.overlay[name] if name in tree.overlay else path.read_bytes()
         try:

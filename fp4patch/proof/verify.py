@@ -28,7 +28,7 @@ from fp4patch.proof.compile import CompileRequest, compile_probes
 from fp4patch.proof.counts import Records, file_of, recorded
 from fp4patch.proof.coverage import coverage
 from fp4patch.proof.dependence import dependencies
-from fp4patch.proof.execute import ExecuteRequest, execute_probes
+from fp4patch.proof.execute import execute_probes
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.judge import judged, unjudged
 from fp4patch.proof.needs import find_headers, nothing_to_show
@@ -135,11 +135,8 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     rules = [rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)]
     set_aside = [probe for probe in every if probe.id in aside]
     problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluations))
-    rows = judged(compiled, rules, run.records, run.toolchain.info.nvcc)
-    results, executed = execute_probes(
-        ExecuteRequest(compiled, rows, every, run.variant.promise, run.toolchain, request.jobs, run.on_progress),
-        execute=request.execute,
-    )
+    rows = judged(compiled, rules, run.records)
+    results, executed = execute_probes(compiled, rows, run.variant.promise, execute=request.execute)
     _must_be_unchanged(tree, written)
     seen = {result.arch for result in results if result.after} if request.archs is None else set[Arch]()
     depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen)

@@ -226,10 +226,10 @@ def test_a_shared_bank_of_constants_counts_only_if_the_code_reads_it() -> None:
 
 def test_a_cubin_with_other_kernels_or_none_is_refused() -> None:
     with pytest.raises(ProofError, match="no code"):
-        machine_code.has_subroutines(cubin((".nv.constant3", DATA, b"table")))
+        machine_code.must_have_one_kernel(cubin((".nv.constant3", DATA, b"table")))
     with pytest.raises(ProofError, match=r"holds other, probe, where \.text\.probe alone"):
-        machine_code.has_subroutines(cubin((".text.other", CODE, b"x"), (".text.probe", CODE, b"x")))
-    assert machine_code.has_subroutines(cubin((".text.probe", CODE, b"x"), (".text.__cuda_sm3x_div", CODE, b"x")))
+        machine_code.must_have_one_kernel(cubin((".text.other", CODE, b"x"), (".text.probe", CODE, b"x")))
+    machine_code.must_have_one_kernel(cubin((".text.probe", CODE, b"x"), (".text.__cuda_sm3x_div", CODE, b"x")))
     for broken in (b"", b"not an object file", cubin((".text.probe", CODE, b"x"))[:70]):
         with pytest.raises(SassError, match="not a cubin"):
             machine_code.code_digest(broken)

@@ -157,7 +157,6 @@ def test_an_unchanged_verify_runs_no_compiler(bench: Bench, tmp_path: Path) -> N
     assert [replace(result, cached=False) for result in second.results] == list(first.results)
     assert second.compiled.lines == first.compiled.lines
     assert all(result.cached for result in second.results)
-    assert all(p.cached for p in bench.progress[1:])
     bench.tree = bench.tree.rename(tmp_path / "moved")
     assert bench.one(A121, cache).cached
 
@@ -193,11 +192,6 @@ def test_a_changed_header_is_compiled_again(bench: Bench, tree: Path, tmp_path: 
     again = bench.one(A121, cache)
     assert not again.cached
     assert again.verdict is Verdict.FAIL
-    # Only the patched side changed.
-    assert sorted((p.what.rsplit(" ", 1)[1], p.cached) for p in bench.progress[1:]) == [
-        ("patched", False),
-        ("pristine", True),
-    ]
     write(tree, {SCALE: PATCHED})
     assert bench.one(A121, cache).cached
 
