@@ -157,4 +157,4 @@ def _emit_error(error: Fp4PatchError, arguments: list[str]) -> None:
     if "--json" in arguments and command != "verify":  # the --json of verify names a file
         from fp4patch import console
 
-        console.emit(console.failure(error))
+        console.emit(console.Failure(error.message, error.help, error.problems))

@@ -41,11 +41,6 @@ class Failure(Report):
     state: Literal["refused"] = "refused"
 
 
-def failure(error: Fp4PatchError) -> Failure:
-    """Return the document of an error."""
-    return Failure(error.message, error.help, error.problems)
-
-
 def document(result: Report) -> dict[str, Any]:
     """Return the document of a result as values of JSON."""
     from pydantic import TypeAdapter  # noqa: PLC0415 - it takes a while to load
@@ -102,14 +97,12 @@ def swallow(output: Any) -> None:
 
 
 @contextmanager
-def progress_bar(unit: Literal["steps", "bytes"]) -> Iterator[OnProgress]:
+def progress_bar() -> Iterator[OnProgress]:
     """Show a bar on stderr over the steps or bytes of a command; nothing where stderr is not a terminal."""
     from rich import progress as bars  # noqa: PLC0415 - it takes a while to load
 
-    own: Sequence[bars.ProgressColumn] = (bars.MofNCompleteColumn(), bars.TimeRemainingColumn())
-    if unit == "bytes":
-        own = (bars.DownloadColumn(), bars.TransferSpeedColumn())
-    columns = (bars.BarColumn(), *own, bars.TimeElapsedColumn(), bars.TextColumn("{task.description}"))
+    shown = (bars.BarColumn(), bars.TaskProgressColumn(), bars.TimeRemainingColumn(), bars.TimeElapsedColumn())
+    columns = (*shown, bars.TextColumn("{task.description}"))
     console = Output(sys.stderr)
     with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("starting", total=None)

@@ -73,7 +73,7 @@ def doctor(
     if found and not as_json:
         show(report_text(found[0], details=details))
     for path in paths:
-        with progress_bar("bytes") as tick:
+        with progress_bar() as tick:
             found.append(verb.examine(path, question, on_step=tick))
         if not as_json:
             show(report_text(found[-1], details=details))

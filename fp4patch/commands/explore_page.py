@@ -16,7 +16,7 @@ from typing import Any
 from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.target import Target
-from fp4patch.commands.templates import own_script, packed, render
+from fp4patch.commands import templates
 from fp4patch.console import document
 from fp4patch.core.release import covers
 from fp4patch.doctor import recorded
@@ -26,7 +26,6 @@ from fp4patch.doctor.run import question
 from fp4patch.doctor.tree import TreeFacts, cuda_of
 from fp4patch.doctor.tree_answers import judge, kernels_of
 
-HERE = Path(__file__).parent
 REPOSITORY = "https://github.com/fp4patch/fp4patch/blob/main/"
 MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as ``tools.watch`` recorded them."""
@@ -53,8 +52,7 @@ def page() -> str:
     """Return the page as a complete string. It loads nothing, and runs its own script alone."""
     catalog = load()
     data = answers(catalog.root) | about(catalog)
-    script = own_script(HERE / "explore_page.js")
-    return render("explore_page.html.j2", HERE, data=packed(data), script=script, version=__version__)
+    return templates.page("explore_page", data=templates.packed(data), version=__version__)
 
 
 def lists_of(target: Target) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def fetch(release: str, directory: Path, archive: bool, git_url: str | None, as_
     if not (name and version):
         raise UsageError(f"{release!r} is not TARGET==VERSION", help="for example cutlass==4.2.1")
     target = load().target(name.strip())
-    with progress_bar("bytes") as tick:
+    with progress_bar() as tick:
         fetched = fetch_tree(
             target,
             version.strip().removeprefix("v"),

@@ -77,7 +77,7 @@ def new_patch(target: str, diff: Path, link: str | None, releases: tuple[str, ..
     The patch is a directory, here and with the name of the pull request. It is tried on the releases that are in the
     cache, or on those of --release.
     """
-    with progress_bar("steps") as tick:
+    with progress_bar() as tick:
         made = make(load().target(target), diff, link, releases, Path(), tick)
     emit(made) if as_json else show(_text(made))
 

@@ -4,18 +4,19 @@ import base64
 import hashlib
 import json
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+_HERE = Path(__file__).parent
+
 
 def render(name: str, folder: Path, **values: Any) -> str:
-    """Render the template of that name with these values. It can include the files beside this module."""
+    """Render the template of that name with these values."""
     environment = Environment(
-        loader=FileSystemLoader([folder, Path(__file__).parent]),
+        loader=FileSystemLoader(folder),
         autoescape=name.endswith((".html.j2", ".svg.j2")),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -24,21 +25,13 @@ def render(name: str, folder: Path, **values: Any) -> str:
     return environment.get_template(name).render(**values)
 
 
-@dataclass(frozen=True)
-class OwnScript:
-    """The one script of a page."""
-
-    text: Markup
-    digest: str
-    """Its SHA-256 in base64: the page's policy allows this script alone."""
-
-
-def own_script(file: Path) -> OwnScript:
-    """Return a script of ours for an inline element, ``<script>`` and a line break before it."""
-    text = file.read_text(encoding="utf-8")
-    assert "</" not in text, "it would end the script element"
-    digest = base64.b64encode(hashlib.sha256(f"\n{text}".encode()).digest()).decode()
-    return OwnScript(Markup(text), digest)  # noqa: S704 - our own file
+def page(name: str, **values: Any) -> str:
+    """Return the page of ``NAME.html.j2`` with these values, and ``NAME.js``: its policy allows this script alone."""
+    script = (_HERE / f"{name}.js").read_text(encoding="utf-8")
+    assert "</" not in script, "it would end the script element"
+    digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()
+    own = {"text": Markup(script), "digest": digest}  # noqa: S704 - our own file
+    return render(f"{name}.html.j2", _HERE, script=own, **values)
 
 
 def packed(value: Any) -> str:

@@ -77,7 +77,7 @@ def verify(
         execute=execute,
         every_probe=every_probe,
     )
-    with progress_bar("steps") as tick:
+    with progress_bar() as tick:
         reports = verify_trees(trees, request, on_progress=tick)
     document = whole(reports)
     to_stdout = str(json_file) == "-"

@@ -8,11 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import filterfalse
-from pathlib import Path
 
 from fp4patch.catalog.probe import ProbeKind
-from fp4patch.commands import verify_text
-from fp4patch.commands.templates import own_script, packed, render
+from fp4patch.commands import templates, verify_text
 from fp4patch.console import problem_lines
 from fp4patch.core.wording import counted
 from fp4patch.proof.listing import SassListing
@@ -20,7 +18,6 @@ from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import headline, reason
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
-HERE = Path(__file__).parent
 REMOVED = "\N{MINUS SIGN}"
 COLOURED = {InstructionClass.FP4: "fp4", InstructionClass.BRANCH: "branch", InstructionClass.LOCAL: "local"}
 """CSS class of the instructions that rules require or forbid: the others have the colour of text."""
@@ -28,10 +25,8 @@ COLOURED = {InstructionClass.FP4: "fp4", InstructionClass.BRANCH: "branch", Inst
 
 def page(reports: Sequence[VerifyReport]) -> str:
     """Return the page over the trees of one verify as a complete string: no request, one script, everything escaped."""
-    rendered = render(
-        "verify_page.html.j2",
-        HERE,
-        script=own_script(HERE / "verify_page.js"),
+    rendered = templates.page(
+        "verify_page",
         head=headline(reports),
         reports=reports,
         texts=verify_text,
@@ -58,7 +53,7 @@ def packed_rows(result: ProbeResult) -> str:
         return ""  # a whole source file can have tens of thousands of rows, which all say the same
     rows = aligned(*(side.instructions if side else () for side in (before, after)))
     shown = [(mark, _side(before, old), _side(after, new)) for mark, old, new in rows]
-    return packed(shown) if shown else ""
+    return templates.packed(shown) if shown else ""
 
 
 # R12, UR4, P0, UP1, B0, SB0; RZ, URZ, PT and UPT are constants and stay.

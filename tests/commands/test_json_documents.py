@@ -15,8 +15,7 @@ from few_probes import few_probes
 from verify_reports import DRIFT, REPORTS
 
 from fp4patch.cli import COMMANDS
-from fp4patch.console import document, failure
-from fp4patch.core.errors import Refused
+from fp4patch.console import Failure, document
 from fp4patch.core.results import Verdict
 from fp4patch.doctor.result import DoctorReport
 from fp4patch.images.image import Built, ProofReport, Statement
@@ -155,7 +154,7 @@ def test_several_trees_are_one_document_that_fails_if_one_does() -> None:
 
 
 def test_an_error_carries_its_problems() -> None:
-    found = document(failure(Refused("no", help="do this", problems=(DRIFT,))))
+    found = document(Failure("no", "do this", (DRIFT,)))
     assert (found["state"], found["error"], found["help"]) == ("refused", "no", "do this")
     assert found["problems"] == [
         {

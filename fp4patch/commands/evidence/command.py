@@ -50,7 +50,7 @@ def evidence(
         return
     if not (trees and variant and output):
         raise click.UsageError("name a TREE, --variant and --output, or a file with --check")
-    with progress_bar("steps") as tick:
+    with progress_bar() as tick:
         done = run.evidence(trees, output, variant, arch, tick)
     if as_json:
         emit(done)
