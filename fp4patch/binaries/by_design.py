@@ -17,20 +17,15 @@ class ByDesign:
     name: str
     lost: tuple[str, ...]
     reason: str
-    link: str
     tensor_memory: bool = False
     keeps: tuple[str, ...] = ()
     says: str = "*"
 
 
-@dataclass(frozen=True)
-class _Table:
-    kernel: tuple[ByDesign, ...] = ()
-
-
 @cache
 def _kinds() -> tuple[ByDesign, ...]:
-    return read_table(resources.files(__package__).joinpath("by_design.toml"), _Table).kernel
+    file = resources.files(__package__).joinpath("by_design.toml")
+    return read_table(file, dict[str, tuple[ByDesign, ...]])["kernel"]
 
 
 def reason(kernel: LostKernel, *, keeps: Collection[str], tensor_memory: bool) -> str:

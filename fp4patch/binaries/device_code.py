@@ -1,10 +1,11 @@
 """Device code of one file: its fatbins and cubins, the FP4 instructions of each, and the code that every GPU loads."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fp4patch.binaries import by_design, cubin, fatbin, ptx, sass_bits
+from fp4patch.binaries import by_design, cubin, fatbin, sass_bits
 from fp4patch.binaries.containers import Member
 from fp4patch.binaries.driver_choice import loaded
 from fp4patch.binaries.fatbin import DriverModule, FatbinEntry
@@ -28,6 +29,14 @@ _LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...], str]
 """GPU, target of the loaded code, outcome, the architectures that hold the FP4 code, and the version of PTX."""
 
 
+_PTX_ENCODE = re.compile(rb"\bcvt\.r([ns])(?:\.relu)?\.satfinite(?:\.relu)?\.e2m1x[24]\.(?:f32|f16x2|bf16x2)")
+_PTX_DECODE = re.compile(rb"\bcvt\.rn(?:\.relu)?\.(?:f16x2|bf16x2)\.e2m1x2")
+# Modifiers are bounded: a text that begins the same instruction again and again would else take its square in time.
+_PTX_MATRIX = re.compile(rb"\b(?:mma|tcgen05\.mma)\.[\w.:]{0,120}kind::(?:mxf4|(?:mxf8f6f4|f8f6f4)[\w.:]*\.e2m1)")
+_PTX_ENTRY = re.compile(rb"\.entry\s+([\w$]*(?:fp4|FP4|e2m1)[\w$]*)")
+_PTX_BORDERS = (b"0f3E800000", b"0f3F400000", b"0f3FA00000", b"0f3FE00000", b"0f40200000", b"0f40600000", b"0f40A00000")
+
+
 @dataclass(frozen=True)
 class _Image:
     entry: FatbinEntry
@@ -39,6 +48,8 @@ class _Image:
     """Messages about a wrong architecture."""
     printers: frozenset[str] = frozenset()
     """Kernels that print, or that assert."""
+    empty: bool = False
+    """True if it is PTX without a kernel or function: a driver loads an empty text, and nothing is gained."""
 
     @property
     def native(self) -> list[str]:
@@ -53,18 +64,19 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
     """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
     window = Window(member.stream, member.name, member.size, tick)
     cubin.check_whole(window.peek(64), member.size, member.name)
-    groups: dict[str, list[_Image]] = defaultdict(list)
+    groups: dict[tuple[bool, int, int, str], list[Fp4Code]] = defaultdict(list)
     loads: dict[_LoadKey, list[tuple[Fp4Code, list[LostKernel], Sequence[str]]]] = defaultdict(list)
     number = 0
     for unit in fatbin.driver_modules(window):
         images = [_image(entry, unit) for entry in unit.entries]
         number += bool(images)
         for image in images:
-            groups[image.label].append(_lighter(image))
+            arch = image.arch
+            groups[image.entry.kind != "cubin", arch.major, arch.minor, image.label].append(image.code)
         for gpu in gpus:
             index = loaded([(image.entry, image.arch) for image in images], gpu)
             chosen = None if index is None else images[index]
-            if chosen and chosen.entry.kind == "ptx" and not ptx.has_code(fatbin.unpack(chosen.entry, unit.name)):
+            if chosen and chosen.empty:
                 chosen = None
             label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
             native = chosen.native if chosen and outcome is LoadOutcome.NATIVE else ()
@@ -76,10 +88,7 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         member.name,
         member.size,
         number,
-        tuple(
-            ImageGroup(label, len(of), total(image.code for image in of))
-            for label, of in sorted(groups.items(), key=lambda item: _order(item[1][0]))
-        ),
+        tuple(ImageGroup(label, len(codes), total(codes)) for (*_, label), codes in sorted(groups.items())),
         tuple(
             Loading(
                 *(gpu, label, outcome, len(of), total(code for code, _, _ in of), held_by),
@@ -92,30 +101,21 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
     )
 
 
-def _order(image: _Image) -> tuple[bool, int, int, str]:
-    return image.entry.kind != "cubin", image.arch.major, image.arch.minor, image.arch.suffix
-
-
-def _lighter(image: _Image) -> _Image:
-    """Without the payload: a library's cubins together may not fit into memory."""
-    return _Image(replace(image.entry, payload=b""), image.arch, image.code)
-
-
 def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
     name = f"{unit.name} (fatbin at byte {unit.position})" if unit.container else unit.name
+    light = replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
     if entry.kind == "lto" or (unit.container and entry.arch.major < fatbin.FIRST_WITH_FP4):
-        return _Image(entry, entry.arch, Fp4Code())
+        return _Image(light, entry.arch, Fp4Code())
     data = fatbin.unpack(entry, name)
     if entry.kind == "ptx":
-        return _Image(entry, entry.arch, ptx.scan(data))
-    entry = replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
+        return _Image(light, entry.arch, scan_ptx(data), empty=b".entry" not in data and b".func" not in data)
     parsed = cubin.parse(data, name)
     if parsed.arch.major < fatbin.FIRST_WITH_FP4:
-        return _Image(entry, parsed.arch, Fp4Code())
+        return _Image(light, parsed.arch, Fp4Code())
     found = sass_bits.by_function(data, parsed.functions)
     kernels = {f.name: code for f, code in zip(parsed.functions, found, strict=True) if f.kernel}
     printers = frozenset(f.name for f in parsed.functions if f.kernel and not f.calls.isdisjoint(_TELLING))
-    return _Image(entry, parsed.arch, total(one.code for one in found), kernels, parsed.says, printers)
+    return _Image(light, parsed.arch, total(one.code for one in found), kernels, parsed.says, printers)
 
 
 def _loading(
@@ -202,3 +202,28 @@ def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostK
 def _classes(code: Fp4Code) -> dict[str, int]:
     """Return how many FP4 instructions of each class there are."""
     return {name: getattr(code, name) for name in FP4_CLASSES}
+
+
+# --- PTX, the text that a driver compiles where no cubin fits ---------------------------------------------------------
+
+
+def scan_ptx(text: bytes) -> Fp4Code:
+    """Return the FP4 code of a PTX file. It recognises software encoders that compare floats with the thresholds."""
+    named = tuple(found[1].decode() for found in _PTX_ENTRY.finditer(text))
+    if b"e2m1" not in text and b"mxf4" not in text:  # most texts; the expressions would take a hundred times as long
+        return Fp4Code(encoders=_ptx_encoders(text), named=named)
+    roundings = [found[1] for found in _PTX_ENCODE.finditer(text)]
+    return Fp4Code(
+        nearest=roundings.count(b"n"),
+        stochastic=roundings.count(b"s"),
+        decodings=sum(1 for _ in _PTX_DECODE.finditer(text)),
+        matrix=sum(1 for _ in _PTX_MATRIX.finditer(text)),
+        encoders=_ptx_encoders(text),
+        named=named,
+    )
+
+
+def _ptx_encoders(text: bytes) -> dict[str, int]:
+    if not all(border in text for border in _PTX_BORDERS):
+        return {}
+    return {"threshold or predicate_sum": text.count(b"0f40200000")}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fp4patch.binaries.encoders import CONSTANTS, ENCODERS, recognise
-from fp4patch.binaries.report import FP4_CLASSES, Fp4Code, Idle, total
+from fp4patch.binaries.report import FP4_CLASSES, Fp4Code, Idle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,11 +136,6 @@ def by_function(data: bytes, functions: Sequence[DeviceFunction]) -> list[Functi
             pending = []
         pending.append(function)
     return found + (_together(data, pending) if pending else [])
-
-
-def scan(data: bytes, functions: Sequence[DeviceFunction]) -> Fp4Code:
-    """Return what a cubin's functions hold together."""
-    return total(found.code for found in by_function(data, functions))
 
 
 def _together(data: bytes, functions: Sequence[DeviceFunction]) -> list[FunctionCode]:

@@ -1,5 +1,6 @@
 """The command ``build``: the patched vLLM as an image."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -82,7 +83,7 @@ def _script(planned: DryRun) -> str:
     lines = [f"# build context {planned.context}{how}"]
     lines += [f"#   {name}  {size:,} bytes" for name, size in planned.files.items()]
     lines += [f"# note: {note}" for note in planned.notes]
-    return "\n".join([*lines, planned.shell]) + "\n"
+    return "\n".join([*lines, shlex.join(planned.command)]) + "\n"
 
 
 def _built(built: Built) -> Text:

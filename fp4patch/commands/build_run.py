@@ -106,7 +106,6 @@ def dry_run(request: BuildRequest, folder: Path | None) -> DryRun:
     words = command.compose(request, place, _labels(request))
     return DryRun(
         command=tuple(words),
-        shell=command.shell(words),
         context=str(place),
         written=folder is not None,
         files={name: len(data) for name, data in files.items()},

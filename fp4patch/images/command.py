@@ -1,7 +1,6 @@
 """Composition of the ``docker buildx build`` command line: a pure function, so that ``--dry-run`` is exact."""
 
 import argparse
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -89,14 +88,3 @@ def arguments(request: BuildRequest) -> dict[str, str]:
     if twice := sorted({*ours} & {*request.buildx.arguments} - {*GIVEN}):
         raise UsageError(f"fp4patch sets the build argument {twice[0]} itself", help="by its own options")
     return ours
-
-
-def shell(command: Sequence[str]) -> str:
-    """Return the command in a readable form: one option per line, quoted for a POSIX shell."""
-    lines = [" ".join(command[:3])]
-    for word in command[3:-1]:
-        if word.startswith("-"):
-            lines.append(f"  {shlex.quote(word)}")
-        else:
-            lines[-1] += f" {shlex.quote(word)}"
-    return " \\\n".join([*lines, f"  {shlex.quote(command[-1])}"])

@@ -110,8 +110,6 @@ class DryRun(Report):
     """The command that a build would run, and the files that it would send."""
 
     command: tuple[str, ...]
-    shell: str
-    """The same command, quoted for a POSIX shell."""
     context: str
     """Directory of the build context."""
     written: bool

@@ -9,7 +9,7 @@ from cubins import compile_cuda
 
 from fp4patch.binaries import cubin as reader
 from fp4patch.binaries import sass_bits
-from fp4patch.binaries.report import Fp4Code
+from fp4patch.binaries.report import Fp4Code, total
 from fp4patch.proof.toolchain import Toolchain
 
 ENCODERS = Path(__file__).parents[2] / "encoders"
@@ -55,8 +55,11 @@ extern "C" __global__ void search(const float* in, float* out) {
 
 def scanned(toolchain: Toolchain, source: str, arch: str, folder: Path) -> Fp4Code:
     cubin = compile_cuda(toolchain, source, folder / "code.cubin", "-cubin", "-arch", arch)
-    data = cubin.read_bytes()
-    return sass_bits.scan(data, reader.parse(data, "code").functions)
+    return counted(cubin.read_bytes())
+
+
+def counted(cubin: bytes) -> Fp4Code:
+    return total(found.code for found in sass_bits.by_function(cubin, reader.parse(cubin, "code").functions))
 
 
 @pytest.mark.parametrize("name", ["half_pair", "predicate_sum", "threshold"])
@@ -92,5 +95,4 @@ def test_recognises_cutlass_exmy_base(toolchain: Toolchain, pristine_tree, tmp_p
     include = pristine_tree("cutlass", "4.2.1") / "include"
     source = f'#define SOURCE float\n#define VALUES 8\n#include "{probe}"\n'
     cubin = compile_cuda(toolchain, source, tmp_path / "c.cubin", "-cubin", "-arch", "sm_121", "-I", str(include))
-    data = cubin.read_bytes()
-    assert sass_bits.scan(data, reader.parse(data, "c").functions).encoders == {"CUTLASS exmy_base": 8}
+    assert counted(cubin.read_bytes()).encoders == {"CUTLASS exmy_base": 8}

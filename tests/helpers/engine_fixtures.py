@@ -95,34 +95,6 @@ def _answers() -> bool:
     return run.returncode == 0
 
 
-Node = tuple[dict[str, str], list[str]]
-"""Environment and options by which a build goes to a node."""
-
-
-@pytest.fixture(scope="session")
-def two_nodes(engine: dict[str, str]) -> Iterator[tuple[Node, Node]]:
-    """Nodes that share nothing, of one version of BuildKit; the first can export its layer cache.
-
-    A second engine of the script's and the first; where the script cannot start one, two containers of the engine's.
-    """
-    with ExitStack() as ends:
-        try:
-            client = ends.enter_context(own_engine("containerd"))
-        except NoEngineError:
-            yield from _containers()
-        else:
-            yield ({"DOCKER_HOST": client["DOCKER_HOST"]}, []), ({}, [])
-
-
-def _containers() -> Iterator[tuple[Node, Node]]:
-    names = [f"fp4patch-test-{os.getpid()}-{which}" for which in ("one", "two")]
-    for name in names:
-        make = ["docker", "buildx", "create", "--name", name, "--driver", "docker-container", "--bootstrap"]
-        subprocess.run([*make, "--driver-opt", "network=host"], check=True, capture_output=True)
-    yield ({}, ["--builder", names[0]]), ({}, ["--builder", names[1]])
-    subprocess.run(["docker", "buildx", "rm", "--force", *names], check=True, capture_output=True)
-
-
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address ``127.0.0.1:PORT`` of a registry, Debian's, for the time of the tests; empty when they begin."""

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import Said
-from engine_fixtures import Node
 
 from fp4patch.catalog.manifest import DATA, data_root, load
 from variants import VARIANTS
@@ -193,54 +190,6 @@ def test_the_dry_run_is_a_script_that_builds_the_same_image(
     for image in (by_script, by_us):
         image["Config"]["Labels"].pop(created)
     assert by_script["Config"]["Labels"] == by_us["Config"]["Labels"]
-
-
-# --- more than one machine --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def shared(tiny: Tiny, tiny_base: str, registry: str, tmp_path: Path) -> Tiny:
-    """A build whose base every node finds in the registry, and none has built upon before."""
-    base = f"{registry}/base:1"
-    (tmp_path / "base").mkdir()
-    (tmp_path / "base" / "Dockerfile").write_text(f"FROM {tiny_base}\nCOPY new /\n")
-    (tmp_path / "base" / "new").write_text(str(uuid.uuid4()))
-    docker("buildx", "build", "--load", "--provenance", "false", "--tag", base, str(tmp_path / "base"))
-    docker("push", "--quiet", base)
-    return replace(tiny, buildx=[*tiny.buildx, "--build-arg", f"BASE_IMAGE={base}"])
-
-
-def layers(image: str) -> list[str]:
-    return list(json.loads(docker("image", "inspect", image))[0]["RootFS"]["Layers"])
-
-
-def test_a_node_builds_and_pushes_and_another_takes_its_layers_from_the_registry(
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    shared: Tiny,
-    registry: str,
-    two_nodes: tuple[Node, Node],
-) -> None:
-    cache, pushed = f"type=registry,ref={registry}/cache", f"{registry}/vllm:next2"
-    (environ, builder), (_, another) = two_nodes
-    with monkeypatch.context() as node:
-        for name, value in environ.items():
-            node.setenv(name, value)
-        options = ["--cache-to", f"{cache},mode=max", "--provenance", "mode=max", "--push", "--tag", pushed]
-        there = Said(capfd, *shared("--json", buildx=[*builder, *options]))
-    assert there.status == 0, there.err
-    assert there.document["digest"].startswith("sha256:")
-
-    here = Said(capfd, *shared(buildx=[*another, "--cache-from", cache, "--tag", TAG]))
-    assert here.status == 0, here.err
-    steps = set(re.findall(r"(?m)^#(\d+) \[(?:toolkit|sources|proof) .*\] (?:RUN|COPY)", here.err))
-    assert len(steps) == 6
-    assert steps <= set(re.findall(r"(?m)^#(\d+) CACHED$", here.err)), here.err
-
-    docker("pull", "--quiet", pushed)
-    assert layers(TAG) == layers(pushed)  # a step that ran again would have made another layer
-    (ours,), (theirs,) = (Said(capfd, "doctor", image, "--json").document["proofs"] for image in (TAG, pushed))
-    assert ours["statements"] == theirs["statements"]
 
 
 # --- without an engine -----------------------------------------------------------------------------------------------

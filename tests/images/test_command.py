@@ -1,8 +1,7 @@
-"""The composed command line: what each option becomes, in words and for a shell."""
+"""The composed command line: what each option becomes."""
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,18 +83,6 @@ def test_every_word_reaches_buildx_behind_ours() -> None:
     assert words[at : at + len(given)] == given
     assert "k=v w" in options(words[:at], "--label")
     assert "BASE_IMAGE=base:1" in words[:at]  # buildx takes the last one
-
-
-def test_the_shell_form_gives_a_shell_the_same_words() -> None:
-    words = composed(REQUEST, "--tag", "a:1", title="vLLM $HOME `x` 'y'")
-    text = command.shell(words)
-    ran = subprocess.run(
-        ["sh", "-c", f"docker() {{ for word; do printf '%s\\0' \"$word\"; done; }}\n{text}"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stdout.split("\0")[:-1] == words[1:]
 
 
 def test_a_pinned_release_carries_its_hash() -> None:

@@ -111,7 +111,7 @@ def test_the_wheel_is_one_that_pip_installs_and_that_makes_a_wheel_with_the_same
     assert contents[0] == contents[1]
 
 
-def test_a_pull_request_travels_in_the_context_with_its_address_and_an_earlier_one_does_not(tmp_path: Path) -> None:
+def test_a_pull_request_travels_in_the_context_with_its_address(tmp_path: Path) -> None:
     tree = tmp_path / "vllm"
     tree.mkdir()
     (tree / "setup.py").write_text("one\n")
@@ -123,7 +123,5 @@ def test_a_pull_request_travels_in_the_context_with_its_address_and_an_earlier_o
     context.write(tmp_path, files)
     assert (tmp_path / "with/pr-1/patch.toml").read_bytes() == (folder / "patch.toml").read_bytes()
     assert (tmp_path / "with/pr-1/pr.diff").read_bytes() == (folder / "pr.diff").read_bytes()
-    context.write(tmp_path, the_files())
-    assert [path.name for path in (tmp_path / "with").iterdir()] == ["README"]
     with pytest.raises(UsageError, match="none of the trees"):
         plan("next3", ["12.1a"], outside=[outside(tmp_path / "pr-2", "mlx", request.outside[0].diff.decode())])

@@ -114,16 +114,6 @@ def test_an_index_that_cannot_be_reached_is_named_with_the_reason(
     assert "HTTPConnectionPool" not in error.value.message
 
 
-def test_a_proxy_that_cannot_be_reached_is_named_as_the_reason(
-    mirror: tuple[Target, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
-    monkeypatch.setenv("PIP_PROXY", "http://127.0.0.1:1")
-    with pytest.raises(SourceError, match=r"no connection to index\.example through the proxy: ") as error:
-        get("1.0", tmp_path / "tree", mirror[0])
-    assert "HTTPS_PROXY" in error.value.help
-
-
 def test_a_cache_that_cannot_be_written_is_not_blamed_on_the_tree(
     mirror: tuple[Target, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
