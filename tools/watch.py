@@ -48,7 +48,7 @@ from fp4patch.proof.verify import VerifyRequest, verify_trees
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.apply import apply, revert
-from fp4patch.tree.locked import reading
+from fp4patch.tree.locked import locked
 from fp4patch.tree.status import each_patch, status
 
 ENTRY = "\n[[archives]]\n"
@@ -319,8 +319,8 @@ def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
         try:
             fetch(release.target, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
             parts = identify_all([tree], catalog)
-            with reading(parts) as locked:
-                found = [patch for tree in locked for patch in each_patch(tree, catalog, {}, row["states"])]
+            with locked(parts) as every:
+                found = [patch for tree in every for patch in each_patch(tree, catalog, {}, row["states"])]
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
     new = {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in found}

@@ -176,9 +176,7 @@ class Bypass(Manifest):
     """Compiled code that is used instead of a tree's sources. No edit of the sources changes it."""
 
     paths: tuple[str, ...]
-    """Globs, relative to the tree, or to the home directory if they begin with ``~``. ``{version}`` is the tree's."""
-    instead: str = ""
-    """Environment variable that names a directory to use instead of the home directory."""
+    """Globs, relative to the tree."""
     because: str
     """Message to print if such code exists: its meaning, and the recommended action."""
 

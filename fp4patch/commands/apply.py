@@ -45,7 +45,7 @@ def apply(
     """
     try:
         write = not (dry_run or check)
-        applied = trees_.apply(trees, variant, write=write, diff=diff, version=target_version, outside=outside)
+        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=outside)
     except NoVariantError as error:
         applied = _without_variant(trees, error)
     report(applied, diff=diff, as_json=as_json)
@@ -88,20 +88,18 @@ def text(applied: Applied, *, diff: bool) -> RenderableType:
             if files := [file for file in changed if patch.patch in (name.partition(" ")[0] for name in file.patches)]:
                 lines.append(_line("  ", f"{patch.patch}: {_title(patch.patch)}"))
                 lines += [_line("    ", file.path) for file in files]
-        restored = [file.path for file in changed if not file.patches]
-        if restored and tree.state is ApplyState.APPLIED:
-            lines.append(_line("  ", "pristine bytes again:"))
-        lines += [_line("    ", path) for path in restored]
-        lines += [Verbatim(file.diff) for file in changed]
+        if restored := [file.path for file in changed if not file.patches]:
+            lines += [_line("  ", "pristine bytes again:"), *(_line("    ", path) for path in restored)]
+        lines += [Verbatim(file.diff) for file in changed if diff]
         if changed or (diff and not applied.refused):
             lines += _left(tree, each=diff)
         lines += [_line("  note: ", note) for note in tree.notes]
-    if applied.cost and not applied.refused:
-        lines.append(_line("cost: ", applied.cost))
+    variant = load().variants.get(applied.trees[0].variant)
+    if variant and variant.cost and applied.verb == "apply" and not applied.refused:
+        lines.append(_line("cost: ", variant.cost))
     if applied.written and applied.state is ApplyState.APPLIED:
-        roots = [tree.root for tree in applied.trees]
-        outer = [str(root) for root in roots if not any(root.is_relative_to(other) for other in roots if other != root)]
-        lines.append(_line("next: ", f"`fp4patch verify {shlex.join(outer)}` compiles and checks the code"))
+        roots = shlex.join(str(tree.root) for tree in applied.trees)
+        lines.append(_line("next: ", f"`fp4patch verify {roots}` compiles and checks the code"))
     return Group(*lines)
 
 
@@ -166,9 +164,6 @@ def remaining(remainders: Sequence[Remainder], *, each: bool) -> Iterator[Render
     by = attrgetter("patch", "because")
     for (_, because), group in groupby(sorted(remainders, key=by), by):
         places = list(group)
-        files = list(dict.fromkeys(place.file for place in places))
-        named = [f"{place.file}:{place.line}: {place.found}" for place in places] if each else files[:4]
         yield _line(f"    {counted(len(places), 'place')}: ", because)
-        yield from (_line("      ", name) for name in named)
-        if not each and len(files) > 4:
-            yield _line("      ", f"and {counted(len(files) - 4, 'more file')}")
+        for place in places if each else ():
+            yield _line("      ", f"{place.file}:{place.line}: {place.found}")

@@ -23,10 +23,10 @@ from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.tree_path import CXX
 from fp4patch.core.wording import install, suggested
-from fp4patch.tree.fold import fold_tree, plan_patches
-from fp4patch.tree.locked import LockedTree, reading
+from fp4patch.tree.files import unified
+from fp4patch.tree.fold import fold_tree
+from fp4patch.tree.locked import LockedTree, locked
 from fp4patch.tree.stamp import unstamped
-from fp4patch.tree.unified_diff import unified
 
 WIDTH = 72
 
@@ -99,8 +99,8 @@ def series(tree: Path, variant: str, names: Sequence[str], form: str, version: s
     catalog = load()
     known = identify(tree, catalog, version)
     patches = _chosen(catalog, variant, known, names)
-    with reading([known]) as (locked,):
-        diffs = list(_diffs(locked, catalog, variant, patches))
+    with locked([known]) as (held,):
+        diffs = list(_diffs(held, catalog, variant, patches))
     changes = [(patch, diff) for patch, diff in zip(patches, diffs, strict=True) if diff]
     files = {}
     for number, (patch, diff) in enumerate(changes, 1):
@@ -144,7 +144,7 @@ def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence
     """Return the files that these patches change, with upstream's names in the place of ours."""
     target = tree.known.target.name
     options = catalog.variant(variant).targets[target].options
-    folds = fold_tree(tree, plan_patches(tree, variant, patches, options))
+    folds = fold_tree(tree, variant, patches, options)
     if folds.problems:
         raise Refused(
             f"{patches[-1].id} does not fit {tree.root}",

@@ -9,24 +9,24 @@ from fp4patch.core.document import Document
 
 
 class State(StrEnum):
-    """State of a file, or of a patch on a tree. Closed; each state decides whether an apply can continue."""
+    """State of a file, or of a patch on a tree. The first is the one that needs attention most."""
 
-    PRISTINE = "pristine"
-    """The source is as upstream released it; the patch can be applied."""
-    APPLIED = "applied"
-    """The source is exactly the result of the variant's edits on the pristine source."""
+    FOREIGN = "foreign"
+    """The file was edited after apply: refused."""
+    DRIFTED = "drifted"
+    """The anchor is missing, or its count is wrong: refused."""
     OUTDATED = "outdated"
     """The source is the result of an older version of the patch; apply updates it."""
+    APPLIED = "applied"
+    """The source is exactly the result of the variant's edits on the pristine source."""
+    REVERSED = "reversed"
+    """Upstream has it and someone took it out of this tree; apply puts it back."""
+    PRISTINE = "pristine"
+    """The source is as upstream released it; the patch can be applied."""
     UPSTREAMED = "upstreamed"
     """The source has the change already; the patch retires itself."""
     NOT_NEEDED = "not-needed"
     """This release never had what the patch changes."""
-    REVERSED = "reversed"
-    """Upstream has it and someone took it out of this tree; apply puts it back."""
-    DRIFTED = "drifted"
-    """The anchor is missing, or its count is wrong: refused."""
-    FOREIGN = "foreign"
-    """The file was edited after apply: refused."""
 
     @property
     def refused(self) -> bool:

@@ -22,7 +22,7 @@ from fp4patch.core.wording import joined, listed
 from fp4patch.doctor import settings
 from fp4patch.doctor.host import Host, output_of
 from fp4patch.doctor.known_defects import refused_by_pytorch
-from fp4patch.tree.installed import bypasses
+from fp4patch.tree.status import bypasses
 
 _REPLACED_BY = {"ptxas": "TRITON_PTXAS_PATH", "ptxas-blackwell": "TRITON_PTXAS_BLACKWELL_PATH"}
 """Environment variable that replaces each assembler of Triton."""
@@ -107,7 +107,7 @@ def examine_targets(host: Host) -> tuple[Finding, ...]:
         if installed:
             root = Path(str(installed.locate_file(""))) / target.name
             findings.append(Finding(Level.GREEN, target.title, _stated(installed.version)))
-            notes = bypasses(root, target, Version(installed.version), host.environ)
+            notes = bypasses(root, target)
             findings += [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
     return tuple(findings)
 

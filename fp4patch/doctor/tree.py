@@ -25,10 +25,9 @@ from fp4patch.doctor.surveyed import HASH, releases_of, surveyed
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.tree.files import sha256
-from fp4patch.tree.installed import bypasses
-from fp4patch.tree.locked import reading
+from fp4patch.tree.locked import locked
 from fp4patch.tree.receipt import PatchStatus
-from fp4patch.tree.status import TreeStatus, each_patch
+from fp4patch.tree.status import TreeStatus, bypasses, each_patch
 
 _LARGEST = 1 << 18
 """Bytes of a source whose conditions are read: what is larger is generated, for one target."""
@@ -68,10 +67,10 @@ class TreeFacts:
 def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Question]) -> TreeFacts:
     """Read a tree, and evaluate its build for all of the questions in one run."""
     catalog = load()
-    with reading([tree]) as (locked,):
+    with locked([tree]) as (held,):
         # Without a receipt, status has tried them all.
-        tried = each_patch(locked, catalog, {}) if status.variant else ()
-        hashes = hashes_of(tree.target, locked.read)
+        tried = each_patch(held, catalog, {}) if status.variant else ()
+        hashes = hashes_of(tree.target, held.read)
     patches = {patch.patch: patch for patch in (*tried, *status.patches)}
     builds = Builds(tree)
     builds.evaluate((question, cuda_of(question)) for question in questions)
@@ -134,7 +133,6 @@ def _findings(tree: Identified, status: TreeStatus) -> list[Finding]:
         level, why, cause = _STATES[status.state]
         findings.append(remedies.finding(level, status.variant, why, cause, root=shlex.quote(str(tree.root))))
     if not status.variant:  # the notes of a patched tree have them
-        here = replace(tree.target, bypasses=tuple(bypass for bypass in tree.target.bypasses if not bypass.instead))
-        notes = bypasses(tree.root, here, tree.version)
+        notes = bypasses(tree.root, tree.target)
         findings += [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
     return findings

@@ -36,8 +36,8 @@ from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
-from fp4patch.tree.fold import fold_tree, plan_for, plan_patches
-from fp4patch.tree.locked import reading
+from fp4patch.tree.fold import fold_tree, fold_variant
+from fp4patch.tree.locked import locked
 from fp4patch.tree.stamp import unstamped
 
 
@@ -87,8 +87,8 @@ def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: 
 
 def _applied_variant(trees: Sequence[Identified]) -> str:
     """Return the variant that all receipts of the trees name; UsageError if they name none, or several."""
-    with reading(trees) as locked:
-        names = {tree.receipt.variant for tree in locked if tree.receipt}
+    with locked(trees) as every:
+        names = {tree.receipt.variant for tree in every if tree.receipt}
     if len(names) == 1:
         return names.pop()
     found = f"these trees have several: {', '.join(sorted(names))}" if names else "no tree here has a receipt"
@@ -213,23 +213,22 @@ class _Folded:
 def _folded(tree: Identified, run: _Run) -> _Folded:
     """Return what the variant makes of the tree. Refused: the tree is not in that state."""
     variant = run.variant
-    with reading([tree]) as (locked,):
-        catalog, outside = run.catalog.including(locked.outside), locked.outside
-        wanted = plan_for(locked, catalog.variant(variant.name), catalog)
-        folds = fold_tree(locked, wanted)
+    with locked([tree]) as (held,):
+        catalog, outside = run.catalog.including(held.outside), held.outside
+        folds = fold_variant(held, catalog.variant(variant.name), catalog)
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
         for path, done in folds.files.items():
-            if locked.current(path) != done.desired:
-                state = locked.state(path, done.desired)
+            if held.current(path) != done.desired:
+                state = held.state(path, done.desired)
                 raise Refused(
                     f"{tree.root} is not in the state of {variant.name}: {path} is {state}",
                     help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
                 )
-        overlay = {path: locked.pristine(path) for path in folds.files}
-        of_diffs = fold_tree(locked, plan_patches(locked, "", outside, {})).files if outside else {}
+        overlay = {path: held.pristine(path) for path in folds.files}
+        of_diffs = fold_tree(held, "", outside, {}).files if outside else {}
     authors = {path: {*done.patches} for path, done in folds.files.items()}
-    changed = {name: sum(name in by for by in authors.values()) for name in map(_named, wanted.patches)}
+    changed = {name: sum(name in by for by in authors.values()) for name in map(_named, folds.patches)}
     diffs = {_named(patch): patch.id for patch in outside}
     return _Folded(
         pristine=SourceView(tree.root, overlay),
@@ -247,8 +246,8 @@ def _named(patch: Patch) -> str:
 
 def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None]) -> None:
     """Refused if another program wrote these files since: then the compiled sources are not known."""
-    with reading([tree]) as (locked,):
-        changed = [path for path, content in written.items() if locked.current(path) != content]
+    with locked([tree]) as (held,):
+        changed = [path for path, content in written.items() if held.current(path) != content]
     if changed:
         raise Refused(
             f"{tree.root} was changed while it was being verified: {', '.join(changed)}",

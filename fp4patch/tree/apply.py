@@ -23,13 +23,11 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
 from fp4patch.core.results import Problem, Rewritten, State
-from fp4patch.tree.files import sha256
-from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for, plan_patches, without_receipt
-from fp4patch.tree.installed import bypasses
+from fp4patch.tree.files import sha256, unified
+from fp4patch.tree.fold import FoldedTree, fold_tree, fold_variant
 from fp4patch.tree.locked import LockedTree, locked
 from fp4patch.tree.receipt import KeptDiff, PatchStatus, Receipt, Remainder
-from fp4patch.tree.status import is_as_recorded, patch_states, release_notes
-from fp4patch.tree.unified_diff import unified
+from fp4patch.tree.status import bypasses, is_as_recorded, patch_states, release_notes
 from fp4patch.tree.write import FileResult, Staged, stage
 from fp4patch.tree.write import write as write_all
 
@@ -81,9 +79,7 @@ class Applied(Report):
     verb: Literal["apply", "revert"] = field(metadata=key("command"))
     write: bool = field(metadata=HIDDEN)
     """True if files may be written: not by ``--dry-run``."""
-    trees: tuple[TreeResult, ...] = ()
-    cost: str = ""
-    """Cost of the variant on a target that has the instruction."""
+    trees: tuple[TreeResult, ...]
 
     @property
     @shown()
@@ -115,16 +111,14 @@ def apply(
     variant: str | None,
     *,
     write: bool = True,
-    diff: bool = False,
     version: str | None = None,
     outside: Sequence[Path] = (),
 ) -> Applied:
     """Bring each tree to the variant's state. ``variant`` None: the one that is applied already, brought up to date.
 
     ``outside`` are directories of patches that are applied too; without them and a variant, those that the tree keeps.
-    ``version`` is that of the trees if they state none or a wrong one; ``diff``: files have their diffs. Problems are
-    values in what is returned, and then nothing was written. UsageError: no such variant, or none for that kind of
-    tree. Refused: not a tree.
+    ``version`` is that of the trees if they state none or a wrong one. Problems are values in what is returned, and
+    then nothing was written. UsageError: no such variant, or none for that kind of tree. Refused: not a tree.
     """
     catalog = load()
     name = catalog.variant(variant).name if variant else None
@@ -141,20 +135,19 @@ def apply(
             patches, options = patches_of(chosen, tree.known, whole)
             record = _record(tree, chosen.name, patches)
             if tree.receipt and is_as_recorded(tree, record):
-                change = Staged(tree, _unchanged_files(tree), ends=tree.receipt)
-                result = _result(change, tree.receipt, ApplyState.UNCHANGED)
+                current = {path: tree.current(path) for path in tree.on_record}
+                files = {p: FileResult(p, file.patches, current[p], current[p]) for p, file in tree.on_record.items()}
+                staged.append(Staged(tree, files, ends=tree.receipt))
+                result = _result(staged[-1], tree.receipt)
             else:
-                folds = fold_tree(tree, plan_patches(tree, chosen.name, patches, options))
+                folds = fold_tree(tree, chosen.name, patches, options)
                 done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
-                record = replace(record, states=patch_states(patches, folds, done), remainders=folds.remainders)
+                record = replace(record, states=patch_states(folds, done), remainders=folds.remainders)
                 diffs = (patch.diff for patch in patches if isinstance(patch, OutsidePatch))
-                change = stage(tree, folds.files, record, diffs)
-                result = _applied_tree(change, folds, record, catalog)
-            notes = (*result.notes, *release_notes(tree, every))
-            staged.append(change)
-            results.append(replace(result, notes=notes))
-        cost = catalog.variants[results[0].variant].cost
-        applied = Applied("apply", write, _all_or_nothing(results, diff=diff), cost)
+                staged.append(stage(tree, folds.files, record, diffs))
+                result = _result(staged[-1], record, folds)
+            results.append(replace(result, notes=(*result.notes, *release_notes(tree, every))))
+        applied = Applied("apply", write, _all_or_nothing(results))
         if write and not applied.refused:
             write_all(staged)
     return applied
@@ -162,10 +155,14 @@ def apply(
 
 def revert(trees: Sequence[Path]) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
-    catalog = load()
-    with locked(identify_all(trees, catalog)) as every:
-        staged = [stage(tree, {}) for tree in every]
-        reverted = Applied("revert", True, _all_or_nothing([_reverted_tree(change, catalog) for change in staged]))
+    with locked(identify_all(trees, load())) as every:
+        staged, results = [], []
+        for tree in every:
+            folds = fold_tree(tree, "", (), {})
+            staged.append(stage(tree, folds.files))
+            record = replace(tree.receipt or _record(tree, "", ()), states=(), remainders=())
+            results.append(_result(staged[-1], record, folds))
+        reverted = Applied("revert", True, _all_or_nothing(results))
         if not reverted.refused:
             write_all(staged)
     return reverted
@@ -184,35 +181,16 @@ def _record(tree: LockedTree, variant: str, patches: Sequence[Patch]) -> Receipt
     )
 
 
-def _unchanged_files(tree: LockedTree) -> dict[str, FileResult]:
-    current = {path: tree.current(path) for path in tree.on_record}
-    return {p: FileResult(p, file.patches, current[p], current[p]) for p, file in tree.on_record.items()}
-
-
-def _reverted_tree(staged: Staged, catalog: Catalog) -> TreeResult:
-    tree = staged.tree
-    if tree.receipt:
-        state = ApplyState.REFUSED if staged.problems else ApplyState.REVERTED
-        return replace(_result(staged, tree.receipt, state), edits=_edits(staged, catalog), patches=(), remainders=())
-    lost = tuple(without_receipt(tree).values())
-    state = ApplyState.REFUSED if lost else ApplyState.UNCHANGED
-    return TreeResult(tree.root, tree.known.target.name, str(tree.known.version or ""), "", state, problems=lost)
-
-
-def _applied_tree(staged: Staged, folds: FoldedTree, record: Receipt, catalog: Catalog) -> TreeResult:
-    if folds.problems or staged.problems:
+def _result(staged: Staged, record: Receipt, folds: FoldedTree | None = None) -> TreeResult:
+    """Return the result for a tree; without a fold, nothing changed since its receipt."""
+    known = staged.tree.known
+    problems = (*(folds.problems if folds else ()), *staged.problems)
+    if problems:
         state = ApplyState.REFUSED
     elif not staged.changed:
         state = ApplyState.UNCHANGED
     else:
         state = ApplyState.APPLIED if staged.ends else ApplyState.REVERTED
-    result = _result(staged, record, state)
-    problems, notes = (*folds.problems, *staged.problems), (*_notes(staged.tree, folds), *result.notes)
-    return replace(result, problems=problems, notes=notes, edits=_edits(staged, catalog))
-
-
-def _result(staged: Staged, record: Receipt, state: ApplyState) -> TreeResult:
-    known = staged.tree.known
     return TreeResult(
         root=known.root,
         target=record.target,
@@ -220,21 +198,22 @@ def _result(staged: Staged, record: Receipt, state: ApplyState) -> TreeResult:
         variant=record.variant,
         state=state,
         files=tuple(file for file in staged.files.values() if file.patches or file.changed),
-        problems=staged.problems,
+        problems=problems,
         patches=record.states,
-        notes=tuple(bypasses(known.root, known.target, known.version)),
+        notes=(*_notes(staged.tree, folds), *bypasses(known.root, known.target)),
         remainders=record.remainders,
+        edits=_edits(staged),
     )
 
 
-def _edits(staged: Staged, catalog: Catalog) -> str:
+def _edits(staged: Staged) -> str:
     """Return what others changed in the files that a tree is refused for, since fp4patch wrote them, as a diff."""
     tree, receipt = staged.tree, staged.tree.receipt
     foreign = {problem.file for problem in staged.problems if problem.state is State.FOREIGN} & tree.on_record.keys()
-    catalog = catalog.including(tree.outside)
+    catalog = load().including(tree.outside)
     if receipt is None or not foreign or receipt.variant not in catalog.variants:
         return ""
-    folds, diffs = fold_tree(tree, plan_for(tree, catalog.variants[receipt.variant], catalog)), ""
+    folds, diffs = fold_variant(tree, catalog.variants[receipt.variant], catalog), ""
     for path in sorted(foreign):
         written = folds.files[path].desired
         if sha256(written) == receipt.files[path].written_sha256:
@@ -242,23 +221,19 @@ def _edits(staged: Staged, catalog: Catalog) -> str:
     return diffs
 
 
-def _notes(tree: LockedTree, folds: FoldedTree) -> Iterator[str]:
+def _notes(tree: LockedTree, folds: FoldedTree | None) -> Iterator[str]:
     if tree.interrupted:
         yield "a command was interrupted here before"
-    for path, patch, outcome in folds.outcomes():
+    for path, patch, outcome in folds.outcomes() if folds else ():
         if isinstance(outcome, Rewritten):
             yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
 
 
-def _all_or_nothing(results: Sequence[TreeResult], *, diff: bool = False) -> tuple[TreeResult, ...]:
-    """Return the results, of which one that refuses refuses them all; ``diff``: with the diffs of their files."""
+def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
+    """Return the results, of which one that refuses refuses them all."""
     if any(result.problems for result in results):
-        results = [replace(result, state=ApplyState.REFUSED) for result in results]
-    return tuple(replace(tree, files=tuple(map(_with_diff, tree.files))) if diff else tree for tree in results)
-
-
-def _with_diff(file: FileResult) -> FileResult:
-    return replace(file, diff=unified(file.path, file.before or b"", file.after or b""))
+        return tuple(replace(result, state=ApplyState.REFUSED) for result in results)
+    return tuple(results)
 
 
 def _applied_variant(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Variant:

@@ -20,14 +20,13 @@ TOO_LARGE = f"it is larger than {LARGEST >> 20} MiB, more than any source file, 
 OUTSIDE = "the link leads out of the tree, where nothing is searched"
 
 
-def candidates(tree: LockedTree, patches: Sequence[Patch] = ()) -> CandidateFiles:
-    """Return the files that the patches may be about: by default, all patches of the tree's target.
+def candidates(tree: LockedTree) -> CandidateFiles:
+    """Return the files that the patches of the tree's target may be about.
 
     A command looks at a tree once. Refused: a directory may not be read.
     """
     if tree.candidates is None:
-        every = load().patches.values()
-        tree.candidates = _candidates(tree, patches or tuple(p for p in every if p.target == tree.known.target.name))
+        tree.candidates = _candidates(tree, [p for p in load().patches.values() if p.target == tree.known.target.name])
     return tree.candidates
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import shutil
 import stat
@@ -166,6 +167,17 @@ def sync(folder: Path) -> None:
     with suppress(OSError):  # some network file systems have no such thing
         os.fsync(descriptor)
     os.close(descriptor)
+
+
+def unified(path: str, before: bytes, after: bytes) -> str:
+    """Return the unified diff of one file, as ``git apply`` takes it: only a line feed ends a line there."""
+    import difflib  # noqa: PLC0415 - most commands print no diff
+
+    texts = (data.decode("utf-8", errors="surrogateescape") for data in (before, after))
+    # ``splitlines`` would also cut at a form feed, or at a lone carriage return.
+    old_lines, new_lines = (list(io.StringIO(text, newline="\n")) for text in texts)
+    lines = difflib.unified_diff(old_lines, new_lines, f"a/{path}", f"b/{path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def decode(data: bytes, path: str) -> str:

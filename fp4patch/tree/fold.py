@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.plan import Plan, edits_of, patches_of
+from fp4patch.catalog.plan import Plan, Planned, edits_of, patches_of
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.errors import Refused
 from fp4patch.core.release import covers
@@ -34,8 +34,8 @@ class FoldedFile:
     desired: bytes | None
     patches: tuple[str, ...] = ()
     """Those that change the file, with their versions, in order."""
-    outcomes: tuple[tuple[str, Outcome], ...] = ()
-    """Each edit's patch, by its id, and its outcome without a text."""
+    outcomes: tuple[tuple[Planned, Outcome], ...] = ()
+    """What each edit came to that is about the file."""
     problems: tuple[Problem, ...] = ()
 
 
@@ -43,8 +43,9 @@ class FoldedFile:
 class FoldedTree:
     """Every file that an edit is about or the receipt knows, and the edits that found no file at all."""
 
+    patches: tuple[Patch, ...]
     files: dict[str, FoldedFile]
-    unplaced: tuple[tuple[str, Outcome], ...]
+    unplaced: tuple[tuple[Planned, Outcome], ...]
     problems: tuple[Problem, ...]
     remainders: tuple[Remainder, ...]
     """Places that the patches leave in the tree on purpose."""
@@ -52,39 +53,31 @@ class FoldedTree:
     def outcomes(self) -> Iterator[tuple[str, str, Outcome]]:
         """Yield file (empty for an edit without one), id of the patch, and the outcome there."""
         for path, done in self.files.items():
-            yield from ((path, patch, outcome) for patch, outcome in done.outcomes)
-        yield from (("", patch, outcome) for patch, outcome in self.unplaced)
+            yield from ((path, step.patch.id, outcome) for step, outcome in done.outcomes)
+        yield from (("", step.patch.id, outcome) for step, outcome in self.unplaced)
 
 
-def plan_for(tree: LockedTree, variant: Variant, catalog: Catalog) -> Plan:
-    """Return the variant's plan, made from the pristine bytes. UsageError if the variant has nothing for such trees."""
-    patches, options = patches_of(variant, tree.known, catalog)
-    return plan_patches(tree, variant.name, patches, options)
+def fold_variant(tree: LockedTree, variant: Variant, catalog: Catalog) -> FoldedTree:
+    """Return the fold of a variant. UsageError if it has nothing for such trees."""
+    return fold_tree(tree, variant.name, *patches_of(variant, tree.known, catalog))
 
 
-def plan_patches(
-    tree: LockedTree, name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]]
-) -> Plan:
-    """Return the edits of these patches, in this order. Refused: a directory to search may not be read."""
-    return Plan(tree.known, name, tuple(patches), edits_of(patches, options), candidates(tree), tree.read)
+def fold_tree(
+    tree: LockedTree, variant: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]]
+) -> FoldedTree:
+    """Return each file that the patches are about, and each of the receipt, as their edits make it in this order.
 
-
-def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
-    """Return each file of the plan and of the receipt with its desired bytes and what each edit came to.
-
-    ManifestError: what an edit looks for cannot be read.
+    Refused: a directory to search may not be read. ManifestError: what an edit looks for cannot be read.
     """
-    lost = without_receipt(tree)
-    files, placed = {path: FoldedFile(None, problems=(problem,)) for path, problem in lost.items()}, set[int]()
+    wanted = Plan(tree.known, variant, tuple(patches), edits_of(patches, options), candidates(tree), tree.read)
+    files = {path: FoldedFile(None, problems=(problem,)) for path, problem in without_receipt(tree).items()}
     for path in dict.fromkeys([*wanted.files, *tree.on_record]):
-        if path in lost:
-            placed |= {id(step) for step in wanted.files[path]}
-            continue
-        done, about = _fold_file(tree, wanted, path)
-        placed |= about
+        done = files.get(path) or _fold_file(tree, wanted, path)
         if done.outcomes or done.problems or path in tree.on_record:
             files[path] = done
-    unplaced = [(p.patch, _unplaced(p.edit, wanted.tree.version)) for p in wanted.edits if id(p) not in placed]
+    placed = {id(step) for file in files.values() for step, _ in file.outcomes}
+    placed |= {id(step) for path, steps in wanted.files.items() for step in steps if _is_refused(files.get(path))}
+    unplaced = [(p, _unplaced(p.edit, wanted.tree.version)) for p in wanted.edits if id(p) not in placed]
     problems = [problem for done in files.values() for problem in done.problems]
     problems += [*_drifted(wanted, "", unplaced), *_in_part(wanted, files)]
 
@@ -95,7 +88,12 @@ def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
     known = {(problem.patch, problem.file) for problem in problems}
     refused = {path for path, done in files.items() if done.problems}
     problems += [p for p in left if (p.patch, p.file) not in known and p.file not in refused]
-    return FoldedTree(files, _by_id(unplaced), tuple(problems), tuple(remainders))
+    return FoldedTree(wanted.patches, files, tuple(unplaced), tuple(problems), tuple(remainders))
+
+
+def _is_refused(file: FoldedFile | None) -> bool:
+    """Tell whether no edit was tried on the file."""
+    return file is not None and bool(file.problems) and not file.outcomes
 
 
 def without_receipt(tree: LockedTree) -> Mapping[str, Problem]:
@@ -121,20 +119,12 @@ def _in_part(wanted: Plan, files: Mapping[str, FoldedFile]) -> Iterator[Problem]
     """Yield a problem for each diff that one file has already, and others have not."""
     for patch in wanted.patches:
         diffed = {edit.path for edit in patch.edits if isinstance(edit, FileDiff)}
-        outcomes = {p: o for p in diffed & files.keys() for by, o in files[p].outcomes if by == patch.id}
+        outcomes = {p: o for p in diffed & files.keys() for step, o in files[p].outcomes if step.patch is patch}
         done = [path for path, outcome in sorted(outcomes.items()) if isinstance(outcome, NothingToDo)]
         if done and any(isinstance(outcome, Rewritten) for outcome in outcomes.values()):
             advice = "a diff is applied as a whole: take the one for this release, or leave it out"
             expected, found = "all changes of the diff, or none", "its own ones, and not those of other files"
             yield Problem(expected, found, advice, patch.id, done[0], state=State.DRIFTED)
-
-
-def _by_id(outcomes: Iterable[tuple[Patch, Outcome]]) -> tuple[tuple[str, Outcome], ...]:
-    """Return the outcomes with the id of each patch, and without texts: a fold has the last one."""
-    return tuple(
-        (patch.id, replace(outcome, text="") if isinstance(outcome, Rewritten) else outcome)
-        for patch, outcome in outcomes
-    )
 
 
 def _unplaced(edit: Edit, version: Version | None) -> Outcome:
@@ -154,39 +144,37 @@ def _unplaced(edit: Edit, version: Version | None) -> Outcome:
     )
 
 
-def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, set[int]]:
-    """Return the fold of a file, and the edits (by id) that are about it."""
+def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> FoldedFile:
     steps = wanted.files.get(path, ())
     try:
         pristine = tree.pristine(path)
         if pristine is None or not steps:
-            return FoldedFile(pristine), set()
+            return FoldedFile(pristine)
         if locate(tree.root, path) != tree.root / path:  # a diff may name any
             raise refuse(path, "the name of the file itself", "one that leads through a link")
         done = fold(decode(pristine, path), steps)
     except Refused as refused:
         patch = steps[0].patch.id if steps else ""
         problems = tuple(replace(p, patch=p.patch or patch) for p in refused.problems)
-        return FoldedFile(None, problems=problems), {id(step) for step in steps}
-    about = [
+        return FoldedFile(None, problems=problems)
+    outcomes = tuple(
         (step, outcome)
         for step, outcome in zip(steps, done.outcomes, strict=True)
         if not (isinstance(outcome, NothingToDo) and outcome.elsewhere)
-    ]
-    outcomes = [(step.patch, outcome) for step, outcome in about]
-    changing = (f"{patch.id} {patch.version}" for patch, outcome in outcomes if isinstance(outcome, Rewritten))
+    )
+    changing = (f"{step.patch.id} {step.patch.version}" for step, o in outcomes if isinstance(o, Rewritten))
     patches, desired = tuple(dict.fromkeys(changing)), done.text.encode()
     if patches:
         desired = stamped(desired, pristine, path, wanted.variant, patches)
-    problems = tuple(_drifted(wanted, path, outcomes))
-    return FoldedFile(desired, patches, _by_id(outcomes), problems), {id(step) for step, _ in about}
+    return FoldedFile(desired, patches, outcomes, tuple(_drifted(wanted, path, outcomes)))
 
 
-def _drifted(wanted: Plan, path: str, outcomes: Iterable[tuple[Patch, Outcome]]) -> Iterator[Problem]:
+def _drifted(wanted: Plan, path: str, outcomes: Iterable[tuple[Planned, Outcome]]) -> Iterator[Problem]:
     """Yield the edits that refuse, each with what to do next; a release that the patch was not tried on is named."""
     version = wanted.tree.version
-    for patch, outcome in outcomes:
+    for step, outcome in outcomes:
         if isinstance(outcome, Drift):
+            patch = step.patch
             advice = outcome.help or f"this place was changed; see `fp4patch show {patch.name}`"
             if version and not covers(patch.applies, version):
                 tree = f"{wanted.tree.target.name} {version}"

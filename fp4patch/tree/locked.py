@@ -106,19 +106,6 @@ def locked(trees: Sequence[Identified]) -> Iterator[Sequence[LockedTree]]:
         yield [LockedTree(tree) for tree in trees]
 
 
-@contextmanager
-def reading(trees: Sequence[Identified]) -> Iterator[Sequence[LockedTree]]:
-    """Lock trees to look at them. Refused: a command was interrupted in one, so what it is to be is not settled."""
-    with locked(trees) as every:
-        for tree in every:
-            if tree.interrupted:
-                raise Refused(
-                    f"a command was interrupted in {tree.root}: some of its files are replaced, others are not",
-                    help=COMPLETION,
-                )
-        yield every
-
-
 def _lock(root: Path) -> int:
     """Return a descriptor that holds the tree's directory itself until it is closed.
 

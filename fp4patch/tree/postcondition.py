@@ -56,7 +56,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> tuple[list[Problem], l
     for patch in wanted.patches:
         for promise in patch.macros:
             problems |= dict.fromkeys(_macro(patch, promise, wanted, pristine, desired))
-    for path, because in wanted.candidates.unsearched.items():
+    for path, because in wanted.candidates.unsearched.items() if wanted.patches else ():
         remainders[Remainder(wanted.patches[0].id, path, 1, path, because)] = None
     known = {(problem.patch, problem.file, problem.line) for problem in problems}
     return [*problems], [place for place in remainders if (place.patch, place.file, place.line) not in known]

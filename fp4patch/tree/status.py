@@ -1,5 +1,7 @@
 """``fp4patch status``: what state each patch and each file of a tree is in."""
 
+import glob
+import os
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,27 +12,16 @@ from packaging.version import Version
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.target import Target
 from fp4patch.core.document import Document, Report, key, shown
 from fp4patch.core.errors import Refused
 from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, NothingToDo, Problem, Rewritten, State
 from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import sha256
-from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches, without_receipt
-from fp4patch.tree.installed import bypasses
+from fp4patch.tree.fold import FoldedTree, fold_tree, fold_variant, without_receipt
 from fp4patch.tree.locked import COMPLETION, LockedTree, locked
 from fp4patch.tree.receipt import PatchStatus, Receipt, Remainder
-
-WORST_FIRST = (
-    State.FOREIGN,
-    State.DRIFTED,
-    State.OUTDATED,
-    State.APPLIED,
-    State.REVERSED,
-    State.PRISTINE,
-    State.UPSTREAMED,
-    State.NOT_NEEDED,
-)
 
 
 @dataclass(frozen=True)
@@ -72,7 +63,7 @@ class TreeStatus(Document):
         states |= counted & {patch.state for patch in self.patches}
         if self.interrupted:
             states.add(State.OUTDATED)
-        return next(state for state in WORST_FIRST if state in states)
+        return next(state for state in State if state in states)
 
 
 @dataclass(frozen=True)
@@ -97,12 +88,13 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Tr
         files = {path: FileStatus(path, State.APPLIED, file.patches) for path, file in receipt.files.items()}
         patches, remainders = receipt.states, receipt.remainders
     elif variant:
-        plan = plan_for(tree, variant, catalog)
-        folds = fold_tree(tree, plan)
-        files = {
-            path: FileStatus(path, _file_state(tree, path, done), done.patches) for path, done in folds.files.items()
-        }
-        patches = patch_states(plan.patches, folds, {path: file.state for path, file in files.items()})
+        folds = fold_variant(tree, variant, catalog)
+        files = {}
+        for path, done in folds.files.items():
+            drifted = done.problems and tree.current(path) == tree.pristine(path)
+            state = State.DRIFTED if drifted else tree.state(path, done.desired)
+            files[path] = FileStatus(path, state, done.patches)
+        patches = patch_states(folds, {path: file.state for path, file in files.items()})
         remainders = folds.remainders
     else:
         files = {path: FileStatus(path, tree.state(path, None), file.patches) for path, file in tree.on_record.items()}
@@ -115,7 +107,7 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Tr
         notes.append(f"{path}: {problem.found}: {problem.help}")
     notes += release_notes(tree, every)
     if any(part.on_record for part in every if part.root.is_relative_to(tree.root)):
-        notes += bypasses(tree.root, known.target, known.version)
+        notes += bypasses(tree.root, known.target)
     return TreeStatus(
         tree.root,
         known.target.name,
@@ -127,6 +119,16 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Tr
         remainders,
         tree.interrupted,
     )
+
+
+def bypasses(root: Path, target: Target) -> Iterator[str]:
+    """Yield one note for each kind of compiled code that is used in the place of a package's sources."""
+    for bypass in target.bypasses:
+        patterns = (os.path.join(glob.escape(str(root)), pattern) for pattern in bypass.paths)  # noqa: PTH118 - with ..
+        found = {os.path.normpath(path) for pattern in patterns for path in glob.iglob(pattern, recursive=True)}  # noqa: PTH207 - the same
+        if found:
+            modules = f"{len(found)} compiled module{'s' * (len(found) != 1)}"
+            yield f"{os.path.commonpath([os.path.dirname(path) for path in found])}: {modules}: {bypass.because}"  # noqa: PTH120 - the same
 
 
 def is_as_recorded(tree: LockedTree, expected: Receipt | None = None) -> bool:
@@ -174,19 +176,12 @@ def each_patch(
             options = dict(chosen.options) | options
     target = tree.known.target.name
     own = [patch for patch in catalog.patches.values() if patch.target == target and patch.id not in but]
-    tried = [(patch, fold_tree(tree, plan_patches(tree, "", [patch], options))) for patch in own]
-    return tuple(status for patch, folds in tried for status in patch_states([patch], folds, states))
+    return tuple(status for p in own for status in patch_states(fold_tree(tree, "", [p], options), states))
 
 
-def _file_state(tree: LockedTree, path: str, done: FoldedFile) -> State:
-    if done.problems and tree.current(path) == tree.pristine(path):
-        return State.DRIFTED
-    return tree.state(path, done.desired)
-
-
-def patch_states(patches: Sequence[Patch], folds: FoldedTree, states: Mapping[str, State]) -> tuple[PatchStatus, ...]:
-    """Return the state of each patch of a plan, by the states of the files."""
-    return tuple(_patch_status(patch, folds, states) for patch in patches)
+def patch_states(folds: FoldedTree, states: Mapping[str, State]) -> tuple[PatchStatus, ...]:
+    """Return the state of each patch that was folded, by the states of the files."""
+    return tuple(_patch_status(patch, folds, states) for patch in folds.patches)
 
 
 def _patch_status(patch: Patch, folds: FoldedTree, states: Mapping[str, State]) -> PatchStatus:
@@ -197,7 +192,7 @@ def _patch_status(patch: Patch, folds: FoldedTree, states: Mapping[str, State]) 
     drifts += [problem for problem in folds.problems if problem.patch == patch.id and problem.state is State.DRIFTED]
     changed = [states.get(path, State.PRISTINE) for path, o in outcomes if isinstance(o, Rewritten)]
     if changed and not drifts:
-        state = next(state for state in WORST_FIRST if state in changed)
+        state = next(state for state in State if state in changed)
         undone = [o.reversal for _, o in outcomes if isinstance(o, Rewritten) and o.reversal]
         if undone and state is State.PRISTINE:
             return PatchStatus(patch.id, State.REVERSED, "; ".join(undone))

@@ -18,7 +18,7 @@ from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.core.results import Problem, State
 from fp4patch.tree import files
 from fp4patch.tree.candidate_files import basis
-from fp4patch.tree.files import refuse, sha256
+from fp4patch.tree.files import refuse, sha256, unified
 from fp4patch.tree.fold import FoldedFile
 from fp4patch.tree.locked import COMPLETION, LockedTree
 from fp4patch.tree.receipt import Receipt, ReceiptFile
@@ -33,8 +33,6 @@ class FileResult(Document):
     """Patches with their versions: ``cutlass/e2m1-guard 1``."""
     before: bytes | None = field(metadata=HIDDEN)
     after: bytes | None = field(metadata=HIDDEN)
-    diff: str = ""
-    """With ``--diff``: a unified diff, as ``git apply`` accepts it."""
 
     @property
     def changed(self) -> bool:
@@ -46,6 +44,12 @@ class FileResult(Document):
     def state(self) -> State:
         """State at the end of the command, or of a real run."""
         return State.APPLIED if self.patches else State.PRISTINE
+
+    @property
+    @shown()
+    def diff(self) -> str:
+        """The change as a unified diff, as ``git apply`` accepts it."""
+        return unified(self.path, self.before or b"", self.after or b"") if self.changed else ""
 
     @property
     @shown()
@@ -76,8 +80,8 @@ class Staged:
 
     @property
     def changed(self) -> bool:
-        """True if a file changes, or a change that was interrupted is completed."""
-        return self.begins is not None and (bool(self.places) or self.tree.interrupted)
+        """True if a file changes, a receipt goes, or a change that was interrupted is completed."""
+        return self.begins is not None and (bool(self.places) or self.tree.interrupted or self.ends is None)
 
     @cached_property
     def places(self) -> Mapping[str, Path]:
@@ -132,20 +136,13 @@ def _staged_file(tree: LockedTree, path: str, desired: FoldedFile | None) -> Fil
     if after is None or current == after:
         return FileResult(path, patches, current, current)
     if current is not None and tree.state(path, after) is State.FOREIGN:
-        advice = f"`{_restores(tree, path)}` takes the edit away; then run this again. If the whole tree was "
-        advice += "replaced by another release, delete its .fp4patch directory"
+        blob = tree.state_directory.blobs / tree.on_record[path].pristine_sha256
+        advice = f"`cp {quote(str(blob))} {quote(str(tree.root / path))}` takes the edit away; then run this again. "
+        advice += "If the whole tree was replaced by another release, delete its .fp4patch directory"
         found = "a file that was edited since"
         raise refuse(path, "the pristine bytes, or what fp4patch wrote", found, help=advice, state=State.FOREIGN)
     files.must_be_replaceable(tree.root, path)
     return FileResult(path, patches, current, after)
-
-
-def _restores(tree: LockedTree, path: str) -> str:
-    """Return the command that gives a file its pristine bytes."""
-    if path not in tree.on_record:
-        return f"git -C {quote(str(tree.root))} checkout -- {quote(path)}"
-    blob = tree.state_directory.blobs / tree.on_record[path].pristine_sha256
-    return f"cp {quote(str(blob))} {quote(str(tree.root / path))}"
 
 
 def write(staged: Sequence[Staged]) -> None:
@@ -157,9 +154,6 @@ def write(staged: Sequence[Staged]) -> None:
     if problems := [problem for change in staged for problem in change.problems]:
         raise Refused(f"{problems[0].found}; nothing was changed", help=problems[0].help, problems=problems)
     changing = [change for change in staged if change.begins]
-    places = [place for change in changing for place in change.places.values()]
-    if len(set(places)) != len(places):
-        raise Refused("two of these trees hold the same file", help="name each tree once")
     try:
         for change in staged:
             change.tree.state_directory.tidy(change.tree.receipt)

@@ -19,8 +19,7 @@ from pathlib import Path
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from fp4patch.edits import AddElement
-from fp4patch.tree.candidate_files import candidates
-from fp4patch.tree.fold import fold_tree, plan_patches
+from fp4patch.tree.fold import fold_tree
 from fp4patch.tree.locked import locked
 
 GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
@@ -66,8 +65,7 @@ def run(patch: str, mutant: Mutant, root: Path) -> Came:
     lists = tuple(edit for edit in whole.edits if isinstance(edit, AddElement))  # the other edits are of other places
     with locked([tree]) as (copy,):
         chosen = [replace(whole, edits=lists or whole.edits)]
-        candidates(copy, chosen)
-        found = fold_tree(copy, plan_patches(copy, "", chosen, OPTIONS))
+        found = fold_tree(copy, "", chosen, OPTIONS)
     written = {path: done.desired.decode() for path, done in found.files.items() if done.desired is not None}
     named = frozenset(one.file for one in found.remainders)
     why = tuple(f"{one.file}:{one.line}: {one.expected}; {one.found}" for one in found.problems)

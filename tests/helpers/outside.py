@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from fp4patch.tree.unified_diff import unified
+from fp4patch.tree.files import unified
 
 LINK = "https://github.com/ml-explore/mlx/pull/1"
 
