@@ -7,7 +7,7 @@ and lines of braces alone need no check. On each target that something was compi
   of the innermost function. The hunk is judged if a kernel whose code was executed, compared or counted has an
   instruction of one of these lines, as the compiler says. A declaration inside of it that is no instruction by itself
   is judged with its hunk; a function that no probe calls is not judged, whatever else its file holds, and neither is
-  a branch that template parameters or ``if constexpr`` select and that no probe instantiates.
+  a branch of an `if` that has no instruction, as one for parameters of a template that no probe instantiates.
 - A line of the preprocessor is judged if such a probe read its file; a declaration outside of functions, and the head
   of a function, if such a probe read the line.
 - A line is judged if it is on one target: on another the instruction may be in the place of the software.
@@ -23,7 +23,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
@@ -236,116 +236,63 @@ class CodePart(NamedTuple):
 
     lines: range
     scope: tuple[int, ...] = ()
-    """Number of the innermost function, from 1 on, and the offsets of the branches in it that a constant selects, from
-    the outermost on; empty outside of functions."""
+    """Number of the innermost function, from 1 on, and the offsets of the branches in it, from the outermost on; empty
+    outside of functions."""
     block: range = range(0)
-    """Lines of the block of a constant condition, which is no instruction by itself."""
-
-
-class _Scope(NamedTuple):
-    """What an open brace began."""
-
-    scope: tuple[int, ...] = ()
-    """As of a statement in it."""
-    branches: bool = False
-    """True if it is a branch that a constant selects."""
-    head: int = -1
-    """Number of its condition among the statements."""
-    parameters: frozenset[str] = frozenset()
-    """Parameters of the templates that it is in."""
+    """Lines of the block of a condition, which may be no instruction by itself."""
 
 
 _NO_CODE = frozenset(("{", "}", ";", "(", ")", "else"))
+_BRANCHES = ("if", "else")
 
 
 def _statements(source: Source) -> list[CodePart]:
     """Return the statements and declarations of a text; of a conditional all branches, each from where the first
     began."""
     parts: list[CodePart] = []
-    scopes = [_Scope()]
+    scopes: list[tuple[tuple[int, ...], int]] = [((), -1)]  # of each open brace, and the number of its condition
     head: list[Token] = []
-    saved: list[tuple[list[_Scope], list[Token]]] = []
-    closed = _Scope()
+    saved: list[tuple[list[tuple[tuple[int, ...], int]], list[Token]]] = []
     names = {directive.index: directive.name for directive in source.directives}
     functions, directive = 0, -1
 
-    def finish(scope: tuple[int, ...] = ()) -> None:
+    def finish(scope: tuple[int, ...]) -> None:
         if any(token.text not in _NO_CODE for token in head):
-            lines = range(head[0].line, source.line(head[-1].end - 1) + 1)
-            parts.append(CodePart(lines, scope or scopes[-1].scope))
+            parts.append(CodePart(range(head[0].line, source.line(head[-1].end - 1) + 1), scope))
         head.clear()
 
     for token in source.tokens:
+        scope = scopes[-1][0]
+        branches = bool(scope and head and head[0].text in _BRANCHES)
         if token.directive >= 0:
             name = names[token.directive] if token.directive != directive else ""
             directive = token.directive
             if name in ("if", "ifdef", "ifndef"):
                 saved.append((list(scopes), list(head)))
             elif name.startswith("el") and saved:
-                finish()
+                finish(scope)
                 scopes, head = list(saved[-1][0]), list(saved[-1][1])
             elif name == "endif" and saved:
                 saved.pop()
         elif token.text == "{":
-            words, scope = [token.text for token in head], scopes[-1].scope
-            constant = _is_constant(words, scopes[-1].parameters)
-            branches = constant or (words[:1] == ["else"] and closed.branches)
-            if not scope and _is_function(words):
+            condition = branches and "if" in [word.text for word in head[:2]]
+            if not scope and _is_function([word.text for word in head]):
                 functions += 1
                 scope = (functions,)
-            finish()
-            scope = (*scope, token.start) if branches else scope
-            parameters = scopes[-1].parameters | _parameters(words)
-            scopes.append(_Scope(scope, branches, len(parts) - 1 if constant else -1, parameters))
+            finish(scopes[-1][0])
+            scopes.append(((*scope, token.start) if branches else scope, len(parts) - 1 if condition else -1))
         elif token.text in "};":
             if token.text == ";":
                 head.append(token)
-            scope = scopes[-1].scope
-            alone = scope and _is_constant([token.text for token in head], scopes[-1].parameters)
-            finish((*scope, head[0].start) if alone else ())
+            finish((*scope, head[0].start) if branches else scope)
             if token.text == "}" and len(scopes) > 1:
-                closed = scopes.pop()
-                if closed.head >= 0:
-                    start = parts[closed.head].lines.start
-                    parts[closed.head] = parts[closed.head]._replace(block=range(start, token.line + 1))
+                _, at = scopes.pop()
+                if at >= 0:
+                    parts[at] = parts[at]._replace(block=range(parts[at].lines.start, token.line + 1))
         else:
             head.append(token)
-    finish()
+    finish(scopes[-1][0])
     return parts
-
-
-_CONSTANT = re.compile(r"k[A-Z]\w*|sizeof|true|false|bool|int")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-
-
-def _is_constant(head: Sequence[str], parameters: Collection[str]) -> bool:
-    """Return whether a statement begins with a condition that the compiler evaluates: an ``if constexpr``, or one that
-    has parameters of a template and nothing that varies."""
-    if not head or head[0] not in ("if", "else") or "(" not in head:
-        return False
-    first, depth = head.index("("), 0
-    names = set[str]()
-    for word in head[first:]:
-        depth += (word == "(") - (word == ")")
-        if depth == 0:
-            break
-        names |= {word} if _NAME.fullmatch(word) else set()
-    of_templates = names.intersection(parameters)
-    return "constexpr" in head[:first] or bool(of_templates and all(map(_CONSTANT.fullmatch, names - of_templates)))
-
-
-def _parameters(head: Sequence[str]) -> frozenset[str]:
-    """Return the parameters of a declaration that is a template."""
-    if list(head[:2]) != ["template", "<"]:
-        return frozenset()
-    names, depth = set[str](), 0
-    for word, following in pairwise(head[1:]):
-        depth += (word == "<") - word.count(">") * (set(word) == {">"})
-        if depth == 0:
-            break
-        if depth == 1 and _NAME.fullmatch(word) and following in (",", "=", ">"):
-            names.add(word)
-    return frozenset(names)
 
 
 _ATTRIBUTE = re.compile(

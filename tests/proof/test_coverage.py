@@ -149,8 +149,6 @@ template <class T, int N = 4> struct A {{
     every = range(1, 10)
     assert places(judged(new, {A: [7]}, {A: every}, before="")) == [("a.h:4", NO_CODE), ("a.h:6", NO_CODE)]
     assert places(judged(new, {A: [4, 6, 7]}, {A: every}, before="")) == []
-    varies = new.replace(condition, f"{condition} && a")
-    assert places(judged(varies, {A: [7]}, {A: every}, before="")) == []
 
 
 def test_the_neighbours_of_removed_lines_count() -> None:
