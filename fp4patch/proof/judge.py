@@ -16,9 +16,10 @@ from fp4patch.core.results import Problem, Verdict, verdict_on
 from fp4patch.core.wording import counted
 from fp4patch.proof import counts
 from fp4patch.proof.compile import SIDES, CompiledProbes
-from fp4patch.proof.counts import Counts, Records, limit_of
+from fp4patch.proof.counts import Records, limit_of
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import defined_once
+from fp4patch.proof.probe import Compilation
 from fp4patch.proof.result import ProbeResult, is_same
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import InstructionClass
@@ -61,56 +62,45 @@ def judged(compiled: CompiledProbes, rules: Sequence[Rule], records: Records | N
             pristine.setdefault(probe.id, []).append(listing)
     rows = []
     for probe, arch in compiled.pairs:
+        before, after = (compiled.side(probe.id, arch, side) for side in SIDES)
         limit = limit_of(records or {}, compiled.request.toolchain.info.nvcc, probe.id, arch)
-        row = _row(probe, arch, compiled, [rule for rule in rules if concerns(rule, probe, arch)], limit)
-        if row.after and not row.identical and probe.id in pristine:
-            row = replace(row, checks=(*row.checks, *effects(row.after, pristine[probe.id])))
+        own = [rule for rule in rules if concerns(rule, probe, arch)]
+        row = ProbeResult(
+            probe=probe.id,
+            title=probe.title,
+            arch=arch,
+            kind=probe.kind,
+            before=before.listing,
+            after=after.listing,
+            checks=judge(own, before.listing, after.listing) if after.listing else _unread(probe, before, after),
+            error=after.error or before.error,
+            cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
+            forced=any("FORCE" in name for name in probe.defines),
+        )
+        if after.listing and not row.identical:
+            more = [counts.check(limit, after.listing)] if limit else []
+            more += effects(after.listing, pristine.get(probe.id, ()))
+            # A whole source file is upstream's code for the most part, and grows with it.
+            unrecorded = limit is None and probe.kind is ProbeKind.SASS
+            row = replace(row, checks=(*row.checks, *more), unrecorded=unrecorded)
         rows.append(row)
     return tuple(rows)
 
 
-def _row(
-    probe: Probe, arch: Arch, compiled: CompiledProbes, rules: Sequence[Rule], limit: Counts | None
-) -> ProbeResult:
-    before, after = (compiled.side(probe.id, arch, side) for side in SIDES)
+def _unread(probe: Probe, before: Compilation, after: Compilation) -> tuple[Check, ...]:
+    """Return the checks of host code, and of code that was not compiled or not understood."""
     nothing = "without machine code nothing can be judged"
-    unrecorded = False
     if after.unsupported:
-        checks: tuple[Check, ...] = (
-            Check("this compiler supports the architecture", nothing, Verdict.UNSUPPORTED, "no"),
-        )
-    elif after.error:
-        detail = "no"
-        if probe.kind is not ProbeKind.HOST:
-            detail = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
-        checks = (Check("compiles", nothing, Verdict.FAIL, detail),)
-    elif probe.kind is ProbeKind.HOST:
-        because = "every file that includes the header compiles it"
-        checks = (Check("compiles, host code included", because, Verdict.PASS, "yes"),)
-        if not probe.does and (twice := defined_once(after.content)):  # a probe that has nothing but the header
-            because = "two files of a library that include the header could not be linked"
-            detail = f"it has {counted(len(twice), 'function')} or variables that are not: {twice[0]}"
-            checks += (Check("what the header defines is inline", because, Verdict.FAIL, detail),)
-    else:
-        assert after.listing is not None, "code without a listing has an error"
-        checks = judge(rules, before.listing, after.listing)
-        if not is_same(before.listing, after.listing):
-            checks += (counts.check(limit, after.listing),) if limit else ()
-            # A whole source file is upstream's code for the most part, and grows with it.
-            unrecorded = limit is None and probe.kind is ProbeKind.SASS
-    return ProbeResult(
-        probe=probe.id,
-        title=probe.title,
-        arch=arch,
-        kind=probe.kind,
-        before=before.listing,
-        after=after.listing,
-        checks=checks,
-        error=after.error or before.error,
-        cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
-        forced=any("FORCE" in name for name in probe.defines),
-        unrecorded=unrecorded,
-    )
+        return (Check("this compiler supports the architecture", nothing, Verdict.UNSUPPORTED, "no"),)
+    if after.error:
+        pristine = ", and the pristine source neither" if before.error else ", though the pristine source does"
+        return (Check("compiles", nothing, Verdict.FAIL, f"no{pristine if probe.kind is not ProbeKind.HOST else ''}"),)
+    compiles = Check("compiles", "every file that includes the header has host code", Verdict.PASS, "yes")
+    if probe.does or not (twice := defined_once(after.content)):  # else it has nothing but the header
+        return (compiles,)
+    because = "two files of a library that include the header could not be linked"
+    detail = f"it has {counted(len(twice), 'function')} or variables that are not: {twice[0]}"
+    return compiles, Check("what the header defines is inline", because, Verdict.FAIL, detail)
 
 
 def judge(rules: Iterable[Rule], before: SassListing | None, after: SassListing) -> tuple[Check, ...]:
@@ -141,6 +131,8 @@ def effects(patched: SassListing, pristine: Sequence[SassListing]) -> Iterator[C
 
     The pristine code is that of all targets: on one of them it may be nothing but a trap.
     """
+    if not pristine:
+        return
     because = "callers of upstream's code do not expect it"
     if new := _stateful(patched) - {opcode for listing in pristine for opcode in _stateful(listing)}:
         detail = f"it has {', '.join(sorted(new))}, too"
@@ -197,9 +189,8 @@ def unjudged(
         problems += _misspelt(rule, name)
         met = [*ran, *((probe, arch) for probe in aside for arch in archs)]
         if any(rule.is_for(arch) for arch in archs) and not any(concerns(rule, probe, arch) for probe, arch in met):
-            known = ", ".join(sorted({probe.id for probe, _ in ran if probe.kind is not ProbeKind.HOST}))
-            help_ = f"the probes are {known or 'none'}; correct the rule in the variant's file"
-            problems.append(Problem(f"a probe to which the {name} applies", "none ran", help_))
+            expected = f"a probe to which the {name} applies"
+            problems.append(Problem(expected, "none ran", "correct the rule in the variant's file"))
     for name, number in Counter(f"{probe.id} on {arch}" for probe, arch in ran).items():
         if number > 1:
             help_ = "one would hide what another came to: give each a name of its own"
