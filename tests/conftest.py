@@ -230,9 +230,3 @@ def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[
 def fp4patch(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
     """Function that runs the command line and returns its output: ``fp4patch("apply", "--variant", "next2", tree)``."""
     return lambda *arguments: Said(capsys, *arguments)
-
-
-@pytest.fixture
-def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch's headers are not at hand, wherever they are: whole source files take minutes."""
-    monkeypatch.setattr("fp4patch.proof.needs._installed_torch", lambda: None)

@@ -34,7 +34,7 @@ from fp4patch.core.errors import EXIT_REFUSED
     "--torch-include",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="PyTorch's headers, for vLLM's own source files. Default: the installed PyTorch.",
+    help="PyTorch's headers, for vLLM's own source files.",
 )
 @JOBS
 @click.option(

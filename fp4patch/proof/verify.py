@@ -31,7 +31,7 @@ from fp4patch.proof.dependence import dependencies
 from fp4patch.proof.execute import execute_probes
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.judge import judged, unjudged
-from fp4patch.proof.needs import find_headers, nothing_to_show
+from fp4patch.proof.needs import nothing_to_show
 from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
@@ -79,7 +79,8 @@ def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: 
     own = ",".join(variant.arch)
     archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
     toolchain = find_toolchain()
-    headers = find_headers(request.torch_include)
+    torch = request.torch_include.resolve() if request.torch_include else None
+    headers = {"torch": (torch, torch / "torch/csrc/api/include")} if torch else {}
     records = recorded(file_of(variant.name))
     run = _Run(request, catalog, variant, archs, toolchain, headers, records, on_progress)
     return tuple(_verify_tree(tree, run) for tree in identified)

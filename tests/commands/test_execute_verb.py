@@ -20,8 +20,6 @@ NANS = (1 << 23) - 1  # of one sign
 FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x", "upstream-")
 """Probes of converters and functions that CUTLASS has from 4.7 on."""
 
-pytestmark = pytest.mark.usefixtures("no_torch")
-
 
 def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any]]:
     """Exit status; executions by probe, architecture and side."""

@@ -24,8 +24,6 @@ ENCODER |= {f"forced-encoder-pairs-x{n}" for n in (2, 4, 8, 16)}
 MINIMAX = {"half-row-to-minimax", "bf16-row-to-minimax", "forced-half-row-to-minimax"}
 SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "minimax-kv-insert")
 
-pytestmark = pytest.mark.usefixtures("no_torch")
-
 
 @pytest.mark.parametrize(("version", "encoder"), [("0.16.0", set()), ("0.33.0", ENCODER)])
 def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
