@@ -58,33 +58,22 @@ def doctor(
     --require: 0 if all requirements are met and everything was read, else 1.
     """
     from fp4patch.binaries.findings import Level
-    from fp4patch.commands.doctor_binaries_text import report_text
+    from fp4patch.commands.doctor_text import report_text
     from fp4patch.console import progress_bar
     from fp4patch.doctor import run as verb
     from fp4patch.doctor.result import DoctorReport
 
     question = verb.question(gpus, arch_list, cuda, require)
-    if question.required and not paths:
-        help_text = "name a wheel, a library, a directory or an image"
-        raise UsageError("--require applies to compiled files only", help=help_text)
-    if question.asked and not paths:
-        raise UsageError("--arch-list has no effect on this machine", help="name a source tree or a project")
-    found = [DoctorReport(verb.examine_machine(question), (), (), ())] if not paths else []
-    if found and not as_json:
-        show(report_text(found[0], details=details))
-    for path in paths:
+    if not paths and (question.required or question.asked):
+        raise UsageError("--require and --arch-list have no effect on this machine", help="name a tree or a file")
+    whole = DoctorReport()
+    for path in paths or (None,):
         with progress_bar() as tick:
-            found.append(verb.examine(path, question, on_step=tick))
+            report = verb.examine(path, question, on_step=tick) if path else None
+        report = report or DoctorReport(verb.examine_machine(question))
         if not as_json:
-            show(report_text(found[-1], details=details))
-    whole = DoctorReport(
-        next((one.machine for one in found if one.machine), None),
-        tuple(tree for one in found for tree in one.trees),
-        tuple(project for one in found for project in one.projects),
-        tuple(binary for one in found for binary in one.binaries),
-        tuple(proof for one in found for proof in one.proofs),
-        tuple(log for one in found for log in one.logs),
-    )
+            show(report_text(report, details=details))
+        whole += report
     if as_json:
         emit(whole)
     if whole.verdict in (Level.RED, Level.NONE):

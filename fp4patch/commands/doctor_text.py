@@ -1,5 +1,6 @@
-"""Reports of ``doctor``, as text."""
+"""Reports of ``doctor``, as text: the answer first, then its evidence, then what else was found."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
@@ -7,135 +8,174 @@ from rich.text import Text
 
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
+from fp4patch.binaries.report import BinaryFile, BinaryReport, ImageGroup, LoadOutcome
 from fp4patch.catalog.manifest import load
-from fp4patch.console import STATES, Hanging, folded, number, printable, table, whole
-from fp4patch.core.wording import counted
-from fp4patch.doctor.result import FindingsReport, ProjectReport, TreeReport
+from fp4patch.console import STATES, Hanging, folded, printable, table, whole
+from fp4patch.core.arch import Arch
+from fp4patch.core.wording import counted, joined
+from fp4patch.doctor.packages import compiler_finding
+from fp4patch.doctor.result import LEVELS, DoctorReport, ProjectReport, TreeReport
+from fp4patch.images.image import ProofReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?"}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "yellow"}
-SUBJECT = 22
-"""Width in columns of a finding's subject."""
-
-
+_SAID = {Level.GREEN: "yes", Level.YELLOW: "yes, with a reservation", Level.RED: "no", Level.NONE: "not judged"}
 _WIDTH = 80
 """Columns of an answer's first line."""
 
 
-def answers_text(answers: Iterable[Answer]) -> RenderableType:
-    """Return a line for each GPU: mark, GPU, answer and sentence; below it the evidence, then the next step."""
+def report_text(report: DoctorReport, *, details: bool) -> RenderableType:
+    """Return everything that is known about one PATH."""
     parts: list[RenderableType] = []
-    for one in answers:
-        said = {Level.GREEN: "yes", Level.RED: "no", Level.NONE: "not judged"}.get(one.level, "yes, with a reservation")
-        if one.level is Level.YELLOW and one.reservations > 1:
-            said = f"yes, with {one.reservations} reservations"
-        sentence, evidence = one.verdict, one.evidence
-        if len(f"{MARK[one.level]} {one.gpu}  {said}: {sentence}") > _WIDTH and sentence.endswith(")"):
-            sentence, _, numbers = sentence.removesuffix(")").partition(" (")
-            evidence = evidence if evidence and evidence[0].startswith(numbers.split()[0]) else (numbers, *evidence)
-        line = Text.assemble((f"{MARK[one.level]} {one.gpu}  {said}", COLOUR[one.level]), f": {printable(sentence)}")
-        parts += [line, *(Hanging("    ", fact) for fact in evidence)]
-        parts += [Hanging("  → ", one.todo, COLOUR[one.level])] if one.todo else []
+    if report.machine:
+        about = Text(report.machine.name, style="dim")
+        parts += [_summary("this machine", report.machine.levels), about, _findings(report.machine.findings), Text()]
+    parts += [_tree(tree, details=details) for tree in report.trees]
+    parts += [_project(project, details=details) for project in report.projects]
+    parts += [compiled_text(binary, details=details) for binary in report.binaries]
+    parts += [proof_text(proof) for proof in report.proofs]
+    for log in report.logs:
+        parts += [_findings(log.findings), Text(printable(log.name), style="bold"), Text()]
     return Group(*parts)
 
 
-def machine_text(machine: FindingsReport) -> RenderableType:
-    """Return the worst of all findings and how many there are, then each with its remedy."""
-    name = Text(machine.name, style="dim")
-    return Group(summary(machine.levels), name, findings_text(machine.findings), Text())
-
-
-def findings_text(findings: Iterable[Finding]) -> RenderableType:
-    """Return mark, subject and finding; the remedy and the link are on lines of their own."""
-    return _marked((one.level, one.subject, Text(printable(one.found)), one.remedy, one.link) for one in findings)
-
-
-def project_text(project: ProjectReport, *, details: bool) -> RenderableType:
-    """Return the answers, then the findings; with ``details`` also each place that sets architectures."""
-    read = counted(project.read, "file")
-    kinds = ", ".join(f"{number} {kind}" for kind, number in project.statements.items())
-    heading = Text.assemble(
-        (printable(project.path), "bold"), (f"  {read} read{'; FP4 statements: ' if kinds else ''}{kinds}", "dim")
-    )
-    parts: list[RenderableType] = [answers_text(project.answers), heading]
-    known_recipe = known().recipe
-    if project.findings:
-        parts.append(findings_text(project.findings))
-    elif not project.settings or any(setting.cuda for setting in project.settings):
-        said = f"no line was found that removes {known_recipe.macro} from {known_recipe.subject}"
-        parts.append(Hanging("    ", f"{said}; variables and loops are not followed"))
-    if details:
-        parts += [Hanging(f"    {one.place}  ", f"{one.name} {one.value}") for one in project.settings]
-    return Group(*parts, Text())
-
-
-def log_text(log: FindingsReport) -> RenderableType:
-    """Return the first cause that a log has, with its line, the cause and the next step; then the others."""
-    return Group(findings_text(log.findings), Text(printable(log.name), style="bold"), Text())
-
-
-def tree_text(tree: TreeReport, *, details: bool) -> RenderableType:
-    """Return the answer for each GPU, what to apply and to look at; with ``details`` also the patches."""
-    heading = Text.assemble(
-        (load().target(tree.target).title, "bold"), f" {_version(tree)}  ", (printable(tree.root), "dim")
-    )
-    parts: list[RenderableType] = [answers_text(tree.answers), heading, _recommendation(tree)]
-    if tree.findings:
-        parts += [findings_text(tree.findings)]
-    if details:
-        parts += [Text(), Text("patches", style="bold"), _patches(tree)]
-    return Group(*parts, Text())
-
-
-def summary(levels: Sequence[Level]) -> RenderableType:
-    """Return one line about a machine: the worst level, and the number of findings that need attention."""
+def _summary(what: str, levels: Sequence[Level]) -> RenderableType:
+    """Return one line: the worst level, and the number of findings that need attention."""
     level = worst(levels)
-    counts = [
-        f"{levels.count(one)} {word}"
-        for one, word in ((Level.RED, "to repair"), (Level.YELLOW, "to note"))
-        if one in levels
-    ]
-    tail = ", ".join(counts) or "nothing to repair was found"
-    return Text.assemble((f"{MARK[level]} this machine", COLOUR[level]), f": {tail}")
+    numbers = ((levels.count(Level.RED), "to repair"), (levels.count(Level.YELLOW), "to note"))
+    told = ", ".join(f"{count} {word}" for count, word in numbers if count) or "nothing to repair was found"
+    return Text.assemble((f"{MARK[level]} {printable(what)}", COLOUR[level]), f": {told}")
 
 
-def _version(tree: TreeReport) -> str:
-    if not tree.releases:
-        return f"{tree.version or 'of no stated version'} (not a surveyed release by content)"
-    if tree.version in tree.releases:
-        return tree.version
-    return f"{' or '.join(tree.releases)} (by content; it states {tree.version or 'none'})"
+def _answers(answers: Iterable[Answer]) -> RenderableType:
+    """Return a line for each GPU: mark, GPU, answer and sentence; below it the evidence, then the next step."""
+    parts: list[RenderableType] = []
+    for answer in answers:
+        said = {Level.GREEN: "yes", Level.RED: "no", Level.NONE: "not judged"}.get(answer.level, "")
+        said = said or "yes, with " + (
+            f"{answer.reservations} reservations" if answer.reservations > 1 else "a reservation"
+        )
+        sentence, evidence = answer.verdict, answer.evidence
+        begin = f"{MARK[answer.level]} {answer.gpu}  {said}"
+        if len(f"{begin}: {sentence}") > _WIDTH and sentence.endswith(")"):
+            sentence, _, numbers = sentence.removesuffix(")").partition(" (")
+            evidence = evidence if evidence and evidence[0].startswith(numbers.split()[0]) else (numbers, *evidence)
+        parts.append(Text.assemble((begin, COLOUR[answer.level]), f": {printable(sentence)}"))
+        parts += [Hanging("    ", fact) for fact in evidence]
+        parts += [Hanging("  → ", answer.todo, COLOUR[answer.level])] if answer.todo else []
+    return Group(*parts)
 
 
-def _patches(tree: TreeReport) -> RenderableType:
-    rows = [
-        (f"  {row.patch}", Text(row.state.value, style=STATES[row.state]), Text(printable(row.because)))
-        for row in tree.patches
-    ]
-    return table([whole(), whole(), folded()], rows)
+def _findings(findings: Iterable[Finding]) -> RenderableType:
+    """Return mark, subject and finding; the remedy and the link are on lines of their own."""
+    parts: list[RenderableType] = []
+    for finding in findings:
+        colour = COLOUR[finding.level]
+        parts.append(Hanging(f"{MARK[finding.level]} {printable(finding.subject)}: ", finding.found, colour))
+        parts += [Hanging("  → ", finding.remedy, colour)] if finding.remedy else []
+        parts += [Text(f"    {printable(finding.link)}", style="dim")] if finding.link else []
+    return Group(*parts)
 
 
-def _recommendation(tree: TreeReport) -> RenderableType:
-    rows: list[Sequence[RenderableType]] = []
+def _project(project: ProjectReport, *, details: bool) -> RenderableType:
+    """Return the answers, then the findings; with ``details`` also each place that sets architectures."""
+    kinds = ", ".join(f"{number} {kind}" for kind, number in project.statements.items())
+    read = f"  {counted(project.read, 'file')} read{'; FP4 statements: ' if kinds else ''}{kinds}"
+    parts = [_answers(project.answers), Text.assemble((printable(project.path), "bold"), (read, "dim"))]
+    parts.append(_findings(project.findings))
+    recipe = known().recipe
+    if not project.findings and (not project.settings or any(setting.cuda for setting in project.settings)):
+        said = f"no line was found that removes {recipe.macro} from {recipe.subject}"
+        parts.append(Hanging("    ", f"{said}; variables and loops are not followed"))
+    shown = project.settings if details else ()
+    return Group(*parts, *(Hanging(f"    {one.place}  ", f"{one.name} {one.value}") for one in shown), Text())
+
+
+def _tree(tree: TreeReport, *, details: bool) -> RenderableType:
+    """Return the answer for each GPU, what to apply and to look at; with ``details`` also the patches."""
+    version = f"{tree.version or 'of no stated version'} (not a surveyed release by content)"
+    if tree.releases:
+        version = f"{' or '.join(tree.releases)} (by content; it states {tree.version or 'none'})"
+    version = tree.version if tree.version in tree.releases else version
+    title = (load().target(tree.target).title, "bold")
+    parts = [_answers(tree.answers), Text.assemble(title, f" {version}  ", (printable(tree.root), "dim"))]
+    advice = tree.recommended
     if tree.variant:
-        rows.append(("", "applied", tree.variant))
-    elif tree.recommended.variant is not None:
-        rows.append(("", "recommended", f"{tree.recommended.variant or 'nothing'}: {tree.recommended.because}"))
-    if tree.recommended.next:
-        rows.append(("", "next", Text(printable(tree.recommended.next), style="bold")))
-    return table(_GRID, rows, gap=1)
+        parts.append(Hanging("    ", f"applied: {tree.variant}"))
+    elif advice.variant is not None:
+        parts.append(Hanging("    ", f"recommended: {advice.variant or 'nothing'}, since {advice.because}"))
+    parts += [Hanging("  → ", advice.next, "bold")] if advice.next else []
+    parts.append(_findings(tree.findings))
+    if details:
+        rows = ((f"  {p.patch}", Text(p.state.value, style=STATES[p.state]), p.because) for p in tree.patches)
+        parts += [Text("patches", style="bold"), table([whole(), whole(), folded()], rows)]
+    return Group(*parts, Text())
 
 
-def _marked(rows: Iterable[tuple[Level, str, Text, str, str]]) -> RenderableType:
-    """Return a line for each level, subject, finding, remedy and link; the last two are on lines of their own."""
-    cells = []
-    for level, subject, text, remedy, link in rows:
-        if remedy:
-            text.append("\n→ ", style=COLOUR[level]).append(printable(remedy))
-        if link:
-            text.append(f"\n{printable(link)}", style="dim")
-        cells.append((Text(MARK[level], style=COLOUR[level]), subject, text))
-    return table(_GRID, cells, gap=1)
+def proof_text(proof: ProofReport) -> RenderableType:
+    """Return whether the statements hold, the labels of the image, then each statement with its result."""
+    levels = [LEVELS[row.verdict] for row in proof.statements]
+    findings = [Finding(LEVELS[row.verdict], row.subject, row.detail) for row in proof.statements]
+    labels = [(f" {name}", value) for name, value in sorted(proof.labels.items())]
+    return Group(
+        _summary(joined("proof of", proof.subject, proof.image), levels),
+        table([whole(style="dim"), folded()], labels) if labels else Group(),
+        _findings(findings),
+        *(Text(f"note: {printable(note)}") for note in proof.notes),
+    )
 
 
-_GRID = (number(width=3), folded(width=SUBJECT), folded())
+def compiled_text(report: BinaryReport, *, details: bool = False) -> RenderableType:
+    """Return the answers; with ``details`` also each file with its architectures and the contents of its FP4 code."""
+    findings = [compiler_finding(compiler) for compiler in report.compilers]
+    findings = [finding for finding in findings if details or finding.level is not Level.GREEN]
+    for row in report.requirements:
+        level, told = (Level.GREEN, "met") if row.met else (Level.RED, f"not met: {'; '.join(row.because)}")
+        findings.append(Finding(level, "required", f"{row.requirement}: {told}"))
+    findings += [Finding(Level.RED, "not read", f"{file.name}: {file.because}", file.help) for file in report.unread]
+    parts: list[RenderableType] = [_answers(report.answers), _findings(findings)]
+    for file in report.files if details else ():
+        parts += [Text(), _file(file)]
+    more = "" if details or not report.files else "; --details lists them"
+    said = f"{_bytes(report.size)}, {counted(report.searched, 'file')} read, {len(report.files)} with device code{more}"
+    said += f"; built from a tree with the variant {report.variant} of fp4patch" if report.variant else ""
+    return Group(*parts, Text.assemble((printable(report.source), "bold"), (f"  {said}", "dim")), Text())
+
+
+def _file(file: BinaryFile) -> RenderableType:
+    images = Counter[str]()
+    for group in file.images:
+        images[group.arch] += group.count
+    return Group(
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}"),
+        Hanging("  ", ", ".join(f"{arch} ×{number}" for arch, number in images.items())),
+        *(_code(group) for group in file.images if group.code.native or group.code.encoders),
+        *(_loading(file, gpu) for gpu in dict.fromkeys(row.gpu for row in file.loading)),
+    )
+
+
+def _code(group: ImageGroup) -> Hanging:
+    code = group.code
+    facts = [
+        counted(code.hardware, "hardware conversion") if code.hardware else "",
+        *(f"{counted(number, 'value')} by {name}" for name, number in code.encoders.items()),
+        counted(code.decodings, "decoding") if code.decodings else "",
+        counted(code.matrix, "FP4 matrix instruction") if code.matrix else "",
+    ]
+    return Hanging(f"  {group.arch}: ", ", ".join(filter(None, facts)), "bold")
+
+
+def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:
+    rows = [row for row in file.loading if row.gpu == gpu]
+    loads = Counter[str]()
+    for row in rows:
+        loads[row.loads] += row.fatbins
+    text = ", ".join(f"{name} ×{number}" for name, number in loads.most_common())
+    lost = sum(row.fatbins for row in rows if row.outcome is LoadOutcome.LOST)
+    if lost:
+        text += f"; {counted(lost, 'fatbin')} without their FP4 code"
+    return Hanging(f"  {gpu} loads ", text, "bold red" if lost else "")
+
+
+def _bytes(number: int) -> str:
+    return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number / 1e3:,.1f} kB"

@@ -5,7 +5,7 @@ import mmap
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.version import Version
@@ -13,6 +13,7 @@ from packaging.version import Version
 from fp4patch.binaries import remedies, run_time, scan
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import known
+from fp4patch.binaries.report import RunTimeCompiler
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Build
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
@@ -142,14 +143,20 @@ def examine_compilers(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
         try:
             compilers.append(run_time.read(Path(host.environ.get(variable, file)), file.as_posix(), gpus or GPUS))
         except OSError as error:
-            found = f"{variable or file} cannot be read: {error.strerror}"
-            findings.append(remedies.finding(Level.RED, "compiler", found, "compiler_unread"))
-    for compiler in run_time.used(compilers):
-        support = f", which does not support {listed(compiler.unsupported)}" if compiler.unsupported else ""
-        level = Level.YELLOW if compiler.level is Level.RED and not gpus else compiler.level
-        found = f"{Path(compiler.name).name}{support}: {compiler.used_by}"
-        findings.append(Finding(level, f"{compiler.role} {compiler.release}".strip(), found, compiler.remedy))
+            why = f"{variable or file} cannot be read: {error.strerror}"
+            findings.append(remedies.finding(Level.RED, "compiler", why, "compiler_unread"))
+    for finding in map(compiler_finding, run_time.used(compilers)):
+        findings.append(finding if gpus or finding.level is not Level.RED else replace(finding, level=Level.YELLOW))
     return tuple(findings)
+
+
+def compiler_finding(compiler: RunTimeCompiler) -> Finding:
+    """Return the finding about a compiler that runs when a program does."""
+    support = (
+        f"does not support {listed(compiler.unsupported)}" if compiler.unsupported else "supports every requested GPU"
+    )
+    subject = joined(compiler.role, compiler.release)
+    return Finding(compiler.level, subject, f"{compiler.name}: {support}; {compiler.used_by}", compiler.remedy)
 
 
 def _code(subject: str, folder: Path, gpus: Sequence[Arch]) -> list[Finding]:

@@ -131,7 +131,7 @@ class FindingsReport(Examined):
     findings: tuple[Finding, ...]
 
 
-_LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: Level.NONE}
+LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: Level.NONE}
 """Level of a proof, by the verdict on its statements."""
 
 
@@ -139,18 +139,29 @@ _LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: 
 class DoctorReport(Report):
     """Findings about everything that was examined."""
 
-    machine: FindingsReport | None
+    machine: FindingsReport | None = None
     """This machine; null if the user named a tree or a file."""
-    trees: tuple[TreeReport, ...]
+    trees: tuple[TreeReport, ...] = ()
     """Source trees."""
-    projects: tuple[ProjectReport, ...]
+    projects: tuple[ProjectReport, ...] = ()
     """Other projects, configured builds, and recipes."""
-    binaries: tuple[BinaryReport, ...]
+    binaries: tuple[BinaryReport, ...] = ()
     """Wheels, libraries, cubins, directories and images."""
     proofs: tuple[ProofReport, ...] = ()
     """Images and directories that ``fp4patch build`` made: their labels and their proof."""
     logs: tuple[FindingsReport, ...] = ()
     """Logs of builds and programs: the first occurrence of each known message, in the order of the log."""
+
+    def __add__(self, other: "DoctorReport") -> "DoctorReport":
+        """Return one report on everything that both are about."""
+        return DoctorReport(
+            self.machine or other.machine,
+            self.trees + other.trees,
+            self.projects + other.projects,
+            self.binaries + other.binaries,
+            self.proofs + other.proofs,
+            self.logs + other.logs,
+        )
 
     @property
     @shown()
@@ -159,4 +170,4 @@ class DoctorReport(Report):
         parts: list[Examined | BinaryReport] = [*self.trees, *self.projects, *self.binaries, *self.logs]
         parts += [self.machine] if self.machine else []
         levels = [level for part in parts for level in part.levels]
-        return worst([*levels, *(_LEVELS[proof.verdict] for proof in self.proofs)])
+        return worst([*levels, *(LEVELS[proof.verdict] for proof in self.proofs)])

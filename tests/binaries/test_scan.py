@@ -23,7 +23,7 @@ from fp4patch import cli
 from fp4patch.binaries import device_code, scan
 from fp4patch.binaries.findings import Level
 from fp4patch.binaries.report import BinaryReport, Idle, LostKernel
-from fp4patch.commands import doctor_binaries_text as report
+from fp4patch.commands.doctor_text import compiled_text
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.errors import BinaryError
 from fp4patch.doctor import run as verb
@@ -115,7 +115,7 @@ def test_a_name_in_a_wheel_cannot_add_a_line_or_steer_the_terminal(compiled: Com
     name = "p/x\nsm_121  NVFP4 native\x1b[2J\x1b]0;title\x07.so"
     wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {name: compiled(CONVERTS, "120a").read_bytes()})
     console = Console(file=io.StringIO(), width=200)
-    console.print(report.table(scan.examine(wheel), details=True))
+    console.print(compiled_text(scan.examine(wheel), details=True))
     said = console.file.getvalue()  # type: ignore[attr-defined]
     assert "p/x\\nsm_121" in said
     assert "\x1b" not in said
@@ -267,7 +267,7 @@ def test_ptx_that_begins_the_same_again_and_again_takes_no_longer_than_other() -
 
 def text(found: BinaryReport) -> str:
     console = Console(file=io.StringIO(), width=400)
-    console.print(report.table(found))
+    console.print(compiled_text(found))
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 

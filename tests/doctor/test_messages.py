@@ -81,10 +81,10 @@ def test_the_first_cause_comes_first_and_a_false_alarm_last(
     (tmp_path / "run.log").write_text(text + "no kernel image is available for execution on the device\n")
     assert cli.run(["doctor", str(tmp_path / "run.log")]) == 1
     shown = capsys.readouterr().out.splitlines()
-    assert [line.split()[:5] for line in shown if re.match(r" *[✗!] line", line)] == [
-        ["✗", "line", "2", "an", "illegal"],
-        ["✗", "line", "3", "no", "kernel"],
-        ["!", "line", "1", "Found", "GPU0"],
+    assert [" ".join(line.split()[:5]) for line in shown if re.match(r"[✗!] line", line)] == [
+        "✗ line 2: an illegal",
+        "✗ line 3: no kernel",
+        "! line 1: Found GPU0",
     ]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"all went well\n")))
     assert cli.run(["doctor", "--json", "-"]) == 1  # nothing was judged
