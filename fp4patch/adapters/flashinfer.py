@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import packaging
 from packaging.version import Version
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.target import Build, JitModule
@@ -33,16 +33,10 @@ READS = "Python"
 TIMEOUT = 120
 """Seconds for all questions about a tree; eight lists on two GPUs take half a second."""
 
-_LARGEST = 1 << 23
-"""Bytes of an answer."""
 _GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(sm|compute)_(\d+)(\d[af]?)")
 """As FlashInfer writes it: machine code, or PTX."""
 _OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")
 """Other notations of the same name."""
-
-
-class TargetsUnknown(Exception):  # noqa: N818 - a result
-    """The tree's Python does not determine the targets of a module, or did not run to its end."""
 
 
 class _Answer(BaseModel):
@@ -61,20 +55,13 @@ _ANSWERS = TypeAdapter(list[_Answer])
 
 def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list, on each GPU's machine."""
-    machines = [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS]
-    try:
-        answers = run(root, build, machines)
-    except TargetsUnknown as error:
-        return tuple(BuildRow(cuda, asked, (), error=str(error)) for cuda, asked in questions)
-    pairs = [answers[at : at + len(GPUS)] for at in range(0, len(answers), len(GPUS))]
-    return tuple(_row(cuda, asked, made) for (cuda, asked), made in zip(questions, pairs, strict=True))
+    made = run(root, build, [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS])
+    pairs = [dict(zip(GPUS, made[at : at + len(GPUS)], strict=True)) for at in range(0, len(made), len(GPUS))]
+    return tuple(_row(*question, on) for question, on in zip(questions, pairs, strict=True))
 
 
-def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> list[JitTargets | TargetsUnknown]:
-    """Return the targets of the build's modules for each machine: CUDA release, arch list (empty: not set), GPU.
-
-    TargetsUnknown is raised if the tree's Python does not come to an end.
-    """
+def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> list[JitTargets]:
+    """Return the targets of the build's modules for each machine: CUDA release, arch list (empty: not set), GPU."""
     inside = root / "flashinfer"
     question = {
         "root": str((inside if inside.is_dir() else root).absolute()),
@@ -88,18 +75,15 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
         command += [str(Path(packaging.__file__).parents[1])]
         try:
             done = process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
+            if result.is_file():
+                answers = zip(_ANSWERS.validate_json(result.read_bytes()), machines, strict=True)
+                return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in answers]
+            why = f"its Python ended with status {done.status} and no result"
         except OSError as error:
-            raise TargetsUnknown(f"its Python {error.strerror}") from None
-        if not result.is_file():
-            raise TargetsUnknown(f"its Python ended with status {done.status} and no result")
-        try:
-            with result.open("rb") as file:
-                answers = _ANSWERS.validate_json(file.read(_LARGEST))
-        except (OSError, ValidationError):
-            answers = []
-    if len(answers) != len(machines):
-        raise TargetsUnknown("its Python returned a result that is not valid")
-    return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in zip(answers, machines, strict=True)]
+            why = f"its Python {error.strerror}"
+        except ValueError:
+            why = "its Python returned a result that is not valid"
+    return [JitTargets({}, error=why)] * len(machines)
 
 
 def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) -> dict[str, Any]:
@@ -116,11 +100,10 @@ def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) ->
     }
 
 
-def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTargets | TargetsUnknown:
+def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTargets:
     """Return the targets by the flags of each module. The first that its compiler refuses stops the build."""
     if answer.unknown or answer.stops:
-        stops = " ".join(answer.stops.rstrip(".").split())
-        return TargetsUnknown(answer.unknown) if answer.unknown else JitTargets({}, stops)
+        return JitTargets({}, " ".join(answer.stops.rstrip(".").split()), error=answer.unknown)
     found: dict[str, tuple[str, ...]] = {}
     ptx: dict[str, tuple[str, ...]] = {}
     for module in modules:
@@ -131,9 +114,9 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTa
             elif flag.startswith("-gencode=arch="):
                 return JitTargets({}, f"nvcc does not support {flag}")
             elif flag.startswith(_OTHERWISE):
-                return TargetsUnknown(f"{module.function} returns {flag}")
+                return JitTargets({}, error=f"{module.function} returns {flag}")
         if not made:
-            return TargetsUnknown(f"{module.function} names no architectures")
+            return JitTargets({}, error=f"{module.function} names no architectures")
         if stops := refused(Version(cuda), map(Arch.parse, sorted(made))):
             return JitTargets({}, stops)
         found[module.name], ptx[module.name] = tuple(sorted(made)), tuple(sorted(beside))
@@ -141,18 +124,17 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTa
     return JitTargets(found, ptx=ptx, parts=parts)
 
 
-def _row(cuda: str, asked: str, made: Sequence[JitTargets | TargetsUnknown]) -> BuildRow:
-    on = {gpu: there for gpu, there in zip(GPUS, made, strict=True) if isinstance(there, JitTargets)}
-    if lost := next((there for there in made if isinstance(there, TargetsUnknown)), None):
-        return BuildRow(cuda, asked, (), error=str(lost))
-    kernels = {arch for there in on.values() for archs in there.modules.values() for arch in archs}
-    ptx = {f"{name} on {gpu}": archs for gpu, there in on.items() for name, archs in there.ptx.items()}
-    parts = {(f"{name} on {gpu}", kind): v for gpu, there in on.items() for (name, kind), v in there.parts.items()}
-    reaches = {gpu: _together(on[gpu], gpu) for gpu in GPUS}
+def _row(cuda: str, asked: str, on: dict[Arch, JitTargets]) -> BuildRow:
+    if error := next((made.error for made in on.values() if made.error), ""):
+        return BuildRow(cuda, asked, (), error=error)
+    kernels = {arch for made in on.values() for archs in made.modules.values() for arch in archs}
+    ptx = {f"{name} on {gpu}": archs for gpu, made in on.items() for name, archs in made.ptx.items()}
+    parts = {(f"{name} on {gpu}", kind): v for gpu, made in on.items() for (name, kind), v in made.parts.items()}
+    reaches = {gpu: _together(made, gpu) for gpu, made in on.items()}
     return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, ptx=ptx, parts=parts, reaches=reaches)
 
 
-def _together(there: JitTargets, gpu: Arch) -> Reach:
-    if served := there.served(gpu):
-        return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
-    return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], gpu)
+def _together(made: JitTargets, gpu: Arch) -> Reach:
+    if served := made.served(gpu):
+        return Reach.SUFFIXED if len(served) == len(made.modules) else Reach.PARTLY
+    return reach([Arch.parse(arch) for archs in made.modules.values() for arch in archs], gpu)

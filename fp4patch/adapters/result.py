@@ -32,13 +32,8 @@ class JitTargets(Document):
     """Architectures of the PTX in each module."""
     parts: Parts = field(default_factory=dict, metadata=HIDDEN)
     """What the modules are made of."""
-
-    @property
-    def targets(self) -> str:
-        """Summary: the first module's architectures, then each module that differs: ``12.1a; quantization 12.0f``."""
-        usual = next(iter(self.modules.values()), ())
-        others = [f"{name} {', '.join(archs)}" for name, archs in self.modules.items() if archs != usual]
-        return "; ".join([", ".join(usual) or "nothing", *others])
+    error: str = field(default="", metadata=HIDDEN)
+    """Reason why the targets are not known; else empty."""
 
     def served(self, gpu: Arch) -> tuple[str, ...]:
         """Return the modules of which the GPU loads a cubin with FP4 instructions."""

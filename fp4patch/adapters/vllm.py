@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -36,26 +36,9 @@ _DETECTED = {GB10: "12.1(2.0)"}
 """What PyTorch makes of a detected GPU; of others its capability."""
 
 
-@dataclass(frozen=True)
-class EvaluatedBuild:
-    """Result of one configuration of the tree. Architectures as in TORCH_CUDA_ARCH_LIST, sorted."""
-
-    everywhere: tuple[str, ...]
-    """The global CUDA_ARCHS: what sources without a list of their own are compiled for."""
-    sources: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each .cu file the GPU code in it (``sm_…``)."""
-    ptx: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each .cu file the PTX in it (``compute_…``)."""
-    error: str = ""
-    """The tree's own fatal error, if it stopped."""
-    parts: Parts = field(default_factory=dict)
-    """What the build is made of, but for architectures."""
-
-    def of(self, pattern: str) -> tuple[str, ...]:
-        """Return the architectures of the sources whose path matches; all of those must agree."""
-        found = {archs for source, archs in self.sources.items() if re.search(pattern, source)}
-        assert len(found) <= 1, f"{pattern}: {found}"
-        return found.pop() if found else ()
+_CONDITIONAL = re.compile(r"^#\s*if\b([^\n]*)\n(.*?)^#\s*endif", re.MULTILINE | re.DOTALL)
+_DECLARED = re.compile(r"^(?:extern\s+)?void\s+(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
+_DEFINED = re.compile(r"\b(\w+)(?=\s*\([^;{}]*\)\s*\{)")
 
 
 class Sources:
@@ -63,55 +46,39 @@ class Sources:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._called: dict[str, list[tuple[str, str]]] = {}
-        self._texts: dict[str, str] = {}
-        self._defined: dict[tuple[str, str], bool] = {}
+        self._known: dict[str, tuple[list[tuple[str, str]], set[str]]] = {}
 
-    def undefined(self, made: EvaluatedBuild) -> str:
+    def undefined(self, parts: Parts) -> str:
         """Return what an extension calls under a macro of its build, and none of its sources defines; else nothing.
 
         Such a library is built and cannot be imported.
         """
-        for name, what in made.parts:
+        for name, what in parts:
             if what != "source":
                 continue
-            macros = {value.partition("=")[0] for value in made.parts.get((name, "definition"), ())}
-            sources = [source for source in made.parts[name, what] if source.endswith((".cu", ".cpp"))]
+            macros = {value.partition("=")[0] for value in parts.get((name, "definition"), ())}
+            sources = [source for source in parts[name, what] if source.endswith((".cu", ".cpp"))]
+            defined = set[str]().union(*(self._read(source)[1] for source in sources))
             for source in sources:
-                for macro, symbol in self._calls(source):
-                    if macro in macros and not any(self._defines(other, symbol) for other in sources):
+                for macro, symbol in self._read(source)[0]:
+                    if macro in macros and symbol not in defined:
                         called = f"{source} calls {symbol} under {macro}, and no source has it"
                         return f"{name} cannot be imported: {called}"
         return ""
 
-    def _text(self, source: str) -> str:
-        if source not in self._texts:
-            try:
-                self._texts[source] = (self.root / source).read_text(encoding="utf-8", errors="replace")
-            except OSError:
-                self._texts[source] = ""  # of a source that the build generates
-        return self._texts[source]
-
-    def _calls(self, source: str) -> list[tuple[str, str]]:
-        """Return the functions that a source declares under a macro, each with the macro."""
-        if source not in self._called:
-            self._called[source] = [
+    def _read(self, source: str) -> tuple[list[tuple[str, str]], set[str]]:
+        """Return the functions that a source declares, each after the macro around it, and those that it defines."""
+        if source not in self._known:
+            file = self.root / source  # or one that the build generates
+            text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+            declared = [
                 (macro, symbol)
-                for condition, body in _CONDITIONAL.findall(self._text(source))
+                for condition, body in _CONDITIONAL.findall(text)
                 for symbol in _DECLARED.findall(body)
                 for macro in re.findall(r"\w+", condition)
             ]
-        return self._called[source]
-
-    def _defines(self, source: str, symbol: str) -> bool:
-        if (source, symbol) not in self._defined:
-            definition = rf"\b{symbol}\s*\([^;{{}}]*\)\s*\{{"
-            self._defined[source, symbol] = bool(re.search(definition, self._text(source)))
-        return self._defined[source, symbol]
-
-
-_CONDITIONAL = re.compile(r"^#\s*if\b([^\n]*)\n(.*?)^#\s*endif", re.MULTILINE | re.DOTALL)
-_DECLARED = re.compile(r"^(?:extern\s+)?void\s+(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
+            self._known[source] = declared, set(_DEFINED.findall(text))
+        return self._known[source]
 
 
 def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
@@ -138,10 +105,9 @@ def _row(sources: Sources, build: Build, cuda: str, asked: str) -> BuildRow:
 def _of_list(sources: Sources, build: Build, cuda: str, asked: str) -> BuildRow:
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
         made = configure(sources.root, cuda, asked, Path(scratch))
-    lacks = sources.undefined(made)
-    row = BuildRow(cuda, asked, (), code=made.sources, ptx=made.ptx, parts=made.parts, error=made.error, lacks=lacks)
+    row = replace(made, lacks=sources.undefined(made.parts))
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
-    archs = requested if made.error else {arch for archs in made.sources.values() for arch in archs}
+    archs = requested if made.error else {arch for archs in made.code.values() for arch in archs}
     return row.of(build.kernels, build).reached(archs)
 
 
@@ -168,7 +134,7 @@ def gencode(arch_list: str) -> str:
     return " ".join(flags)
 
 
-def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> EvaluatedBuild:
+def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
     """Evaluate the tree's CMakeLists.txt for a CUDA release and a TORCH_CUDA_ARCH_LIST; ``scratch`` is a directory.
 
     Raises ToolchainError where this machine's cmake is missing, does not run, or is too old for the tree.
@@ -204,14 +170,15 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Evaluated
     try:
         done = process.run([program, "-P", script], limit=TIMEOUT, folder=tree)
     except TimeoutError as error:
-        return EvaluatedBuild((), error=f"cmake {error.strerror}")
+        return BuildRow(cuda, arch_list, (), error=f"cmake {error.strerror}")
     except OSError as error:
         raise ToolchainError(f"{program} {error.strerror}", help=INSTALL) from error
     told = record.read_text(encoding="utf-8", errors="replace")
     if done.status:
         _blame_cmake(program, told, done.err)
     paths = {str(scratch): "build", str(tree.resolve()): "tree", str(tree): "tree"}
-    return _read(told, _reason(done.err) if done.status else "", paths)
+    row = BuildRow(cuda, arch_list, (), error=_reason(done.err) if done.status else "")
+    return _recorded(row, told, paths)
 
 
 _TOO_OLD = re.compile(r"is not known to this version of CMake|greater than this version|You are running version")
@@ -241,28 +208,26 @@ def _quoted(value: str) -> str:
     return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
 
 
-def _read(record: str, error: str, paths: Mapping[str, str]) -> EvaluatedBuild:
-    """Return the result of a record. In values, each of ``paths`` is replaced: both sides of a comparison have their
-    own."""
-    everywhere: tuple[str, ...] = ()
+def _recorded(row: BuildRow, record: str, paths: Mapping[str, str]) -> BuildRow:
+    """Return the row with what a record has. In values, each of ``paths`` is replaced: both sides of a comparison have
+    their own."""
     code: dict[str, dict[str, set[str]]] = {"sm": {}, "compute": {}}
     parts: dict[tuple[str, str], set[str]] = {}
     for line in record.splitlines():
         kind, _, rest = line.partition(" ")
-        if kind == "global":
-            everywhere = tuple(sorted(rest.split(";")))
-        elif kind == "call":
-            command, _, listed = rest.partition(" ")
-            for subject, what, value in _parts(command, listed.split(";")):
-                for kind, number in _GENCODE.findall(value):
-                    code[kind].setdefault(subject, set()).add(Arch.parse(number).torch)
-                other = _GENCODE.sub("", value)
-                for path, name in paths.items():
-                    other = other.replace(path, name)
-                if other and not _ARCHS.fullmatch(other):
-                    parts.setdefault((subject, what), set()).add(other)
-    made = {key: tuple(sorted(values)) for key, values in parts.items()}
-    return EvaluatedBuild(everywhere, _sorted(code["sm"]), _sorted(code["compute"]), error, made)
+        if kind != "call":
+            continue
+        command, _, listed = rest.partition(" ")
+        for subject, what, value in _parts(command, listed.split(";")):
+            for kind_of_code, number in _GENCODE.findall(value):
+                code[kind_of_code].setdefault(subject, set()).add(Arch.parse(number).torch)
+            other = _GENCODE.sub("", value)
+            for path, name in paths.items():
+                other = other.replace(path, name)
+            if other and not _ARCHS.fullmatch(other):
+                parts.setdefault((subject, what), set()).add(other)
+    made, ptx = ({source: tuple(sorted(archs)) for source, archs in code[kind].items()} for kind in ("sm", "compute"))
+    return replace(row, code=made, ptx=ptx, parts={key: tuple(sorted(values)) for key, values in parts.items()})
 
 
 _GENCODE = re.compile(r"-gencode[ =]arch=compute_\d+[af]?,code=(sm|compute)_(\d+[af]?)")
@@ -296,7 +261,3 @@ def _parts(command: str, arguments: Sequence[str]) -> Iterator[tuple[str, str, s
             yield subject, "definition", macro[2]
         elif value and value not in _SCOPES:
             yield subject, what, value
-
-
-def _sorted(made: dict[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    return {source: tuple(sorted(archs)) for source, archs in made.items()}

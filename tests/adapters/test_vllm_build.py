@@ -43,7 +43,7 @@ def test_a_tree_in_a_folder_with_an_awkward_name_is_evaluated(
     awkward.symlink_to(pristine_tree("vllm", "0.33.0"))
     made = configure(awkward, "13.0", "12.0a;12.1a", tmp_path)
     assert made.error == ""
-    assert made.of(r"nvfp4_quant_kernels\.cu$") == ("12.0a",)
+    assert made.code["csrc/quantization/fp4/nvfp4_quant_kernels.cu"] == ("12.0a",)
 
 
 @pytest.mark.parametrize(("version", "served"), [("0.22.1", False), ("0.33.0", True)])
@@ -64,7 +64,7 @@ def test_a_tree_that_stops_says_why(tmp_path: Path) -> None:
     scratch.mkdir()
     made = configure(tmp_path, "13.0", "12.1a", scratch)
     assert "not today" in made.error
-    assert made.sources == {}
+    assert made.code == {}
 
 
 # --- this machine's CMake --------------------------------------------------------------------------------------------
@@ -93,12 +93,12 @@ def test_an_older_cmake_evaluates_a_tree_as_the_newest_does(
     (tmp_path / "new").mkdir()
     (tmp_path / "old").mkdir()
     newest = configure(tree, "13.0", "12.0a;12.1a", tmp_path / "new")
-    assert newest.sources
+    assert newest.code
     monkeypatch.setattr(adapter, "cmake", lambda: older_cmake)
     older = configure(tree, "13.0", "12.0a;12.1a", tmp_path / "old")
-    assert (older.error, older.everywhere) == ("", newest.everywhere)
-    assert {k: v for k, v in older.sources.items() if not k.startswith(str(tmp_path))} == {
-        k: v for k, v in newest.sources.items() if not k.startswith(str(tmp_path))
+    assert older.error == ""
+    assert {k: v for k, v in older.code.items() if not k.startswith(str(tmp_path))} == {
+        k: v for k, v in newest.code.items() if not k.startswith(str(tmp_path))
     }
 
 

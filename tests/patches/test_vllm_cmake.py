@@ -1,7 +1,6 @@
 """The patches vllm/cmake-sm121a and vllm/native-arch, by running each release's own CMake functions before and after.
 
-Tables are TORCH_CUDA_ARCH_LIST → architectures of the FP4 and FP8 (SCALED_MM) kernels for SM12x, and of the sources
-without a list of their own (the global CUDA_ARCHS).
+Tables are TORCH_CUDA_ARCH_LIST → architectures of the FP4 and FP8 (SCALED_MM) kernels for SM12x.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from pathlib import Path
 import pytest
 from vllm_edits import run
 
-from fp4patch.adapters.vllm import EvaluatedBuild, cmake, configure
+from fp4patch.adapters.result import BuildRow
+from fp4patch.adapters.vllm import cmake, configure
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Drift
 
@@ -60,9 +60,9 @@ class Release:
     before: Path
     after: Path
     scratch: Path
-    known: dict[tuple[str, str], tuple[EvaluatedBuild, EvaluatedBuild]] = field(default_factory=dict)
+    known: dict[tuple[str, str], tuple[BuildRow, BuildRow]] = field(default_factory=dict)
 
-    def configure(self, cuda: str, arch_list: str) -> tuple[EvaluatedBuild, EvaluatedBuild]:
+    def configure(self, cuda: str, arch_list: str) -> tuple[BuildRow, BuildRow]:
         if (cuda, arch_list) not in self.known:
             before = configure(self.before, cuda, arch_list, self.scratch)
             after = configure(self.after, cuda, arch_list, self.scratch)
@@ -92,6 +92,12 @@ def release(
     return Release(request.param, before, after, root / "scratch")
 
 
+def archs_of(row: BuildRow, pattern: str) -> tuple[str, ...]:
+    """Architectures of the sources whose path matches; all of those must agree."""
+    (found,) = {archs for source, archs in row.code.items() if re.search(pattern, source)}
+    return found
+
+
 def unpatched(version: str, cuda: str, arch_list: str) -> tuple[str, ...]:
     """Architectures of upstream's FP4 kernels when the build names 12.1: measured, and the reason for this patch."""
     if version in SUFFIX and cuda == "12.9":
@@ -107,10 +113,9 @@ def test_12_1_reaches_the_kernels_with_the_suffix_that_was_asked_for(
     release: Release, cuda: str, arch_list: str
 ) -> None:
     before, after = release.configure(cuda, arch_list)
-    assert before.of(FP4) == unpatched(release.version, cuda, arch_list)
+    assert archs_of(before, FP4) == unpatched(release.version, cuda, arch_list)
     for kernels in (FP4, QUANT, SCALED_MM, BLOCKWISE):
-        assert after.of(kernels) == ASKED[arch_list]
-    assert after.everywhere == ASKED[arch_list]
+        assert archs_of(after, kernels) == ASKED[arch_list]
 
 
 @pytest.mark.parametrize("cuda", CUDA)
@@ -124,9 +129,9 @@ def test_builds_that_do_not_name_12_1_are_as_before(release: Release, cuda: str,
 @pytest.mark.parametrize("arch_list", [*ASKED, *MIXED])
 def test_no_kernel_is_lost_or_compiled_twice_for_one_gpu(release: Release, cuda: str, arch_list: str) -> None:
     before, after = release.configure(cuda, arch_list)
-    assert after.sources.keys() >= before.sources.keys()
-    for source, archs in after.sources.items():
-        was = before.sources.get(source, ())
+    assert after.code.keys() >= before.code.keys()
+    for source, archs in after.code.items():
+        was = before.code.get(source, ())
         sm12x = [arch for arch in archs if arch.startswith("12.")]
         assert len({arch.rstrip("af") for arch in sm12x}) == len(sm12x), source  # nvcc refuses 120 with 120f
         assert set(archs) - set(sm12x) == {arch for arch in was if not arch.startswith("12.")}, source
@@ -137,8 +142,7 @@ def test_no_kernel_is_lost_or_compiled_twice_for_one_gpu(release: Release, cuda:
 @pytest.mark.parametrize("cuda", CUDA)
 def test_a_bare_12_1_gets_the_suffix_that_fp4_needs(release: Release, cuda: str) -> None:
     _, after = release.configure(cuda, "12.1")
-    assert after.of(FP4) == after.of(QUANT) == after.of(SCALED_MM) == ("12.1a",)
-    assert after.everywhere == ("12.1",)
+    assert archs_of(after, FP4) == archs_of(after, QUANT) == archs_of(after, SCALED_MM) == ("12.1a",)
 
 
 def test_the_patch_leaves_what_it_made_alone(release: Release) -> None:
@@ -156,7 +160,7 @@ BUILDS = EVERY if os.environ.get("FP4PATCH_TEST_ALL_TREES") else [("12.9", "12.1
 
 
 @pytest.fixture(scope="module")
-def native(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], EvaluatedBuild]:
+def native(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], BuildRow]:
     """Return the configuration of the tree with both patches."""
     root = tmp_path_factory.mktemp("native")
     for entry in release.after.iterdir():
@@ -169,18 +173,18 @@ def native(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 @pytest.mark.parametrize(("cuda", "arch_list"), BUILDS)
 def test_marlin_and_hadacore_have_code_for_each_gpu_of_the_build_and_nothing_else_changes(
-    release: Release, native: Callable[[str, str], EvaluatedBuild], cuda: str, arch_list: str
+    release: Release, native: Callable[[str, str], BuildRow], cuda: str, arch_list: str
 ) -> None:
     _, before = release.configure(cuda, arch_list)
     after = native(cuda, arch_list)
-    assert after.sources.keys() == before.sources.keys()
-    changed = {source for source, archs in after.sources.items() if archs != before.sources[source]}
+    assert after.code.keys() == before.code.keys()
+    changed = {source for source, archs in after.code.items() if archs != before.code[source]}
     assert all(re.search(MARLIN, source) for source in changed)
     assert len(changed) >= 6, changed  # a hole in the pattern, or in the patch
-    for source, archs in after.sources.items():
+    for source, archs in after.code.items():
         if re.search(MARLIN, source):
             assert all(any(Arch.parse(one).runs_on(gpu) for one in archs) for gpu in map(gpu_of, arch_list.split(";")))
-    assert not any(arch.startswith("12.") for arch in after.of(C2X))  # from SM90 on its kernels are a trap
+    assert not any(arch.startswith("12.") for arch in archs_of(after, C2X))  # from SM90 on its kernels are a trap
 
 
 def gpu_of(arch: str) -> Arch:
@@ -188,7 +192,7 @@ def gpu_of(arch: str) -> Arch:
 
 
 def test_a_build_without_sm12x_keeps_its_architectures(
-    release: Release, native: Callable[[str, str], EvaluatedBuild]
+    release: Release, native: Callable[[str, str], BuildRow]
 ) -> None:
     assert native("13.0", "7.5;8.9;9.0a") == configure(release.before, "13.0", "7.5;8.9;9.0a", release.scratch)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from fp4patch.adapters.result import BuildRow
+from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
 from fp4patch.core import progress
@@ -71,9 +71,16 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
 def _made(report: TreeReport) -> dict[str, list[str]]:
     """Return the FP4 kernels' architectures for each arch list; for a build at run time, the targets on each GPU."""
     return {
-        row.asked: [f"{row.on[g].targets}: {_worth(row, g)}" for g in GPUS] if row.on else list(row.kernels)
+        row.asked: [f"{targets(row.on[g])}: {_worth(row, g)}" for g in GPUS] if row.on else list(row.kernels)
         for row in report.builds
     }
+
+
+def targets(made: JitTargets) -> str:
+    """Return the first module's architectures, then each module that differs: ``12.1a; quantization 12.0f``."""
+    usual = next(iter(made.modules.values()), ())
+    others = [f"{name} {', '.join(archs)}" for name, archs in made.modules.items() if archs != usual]
+    return "; ".join([", ".join(usual) or "nothing", *others])
 
 
 def _worth(row: BuildRow, gpu: Arch) -> str:
