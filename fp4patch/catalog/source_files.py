@@ -1,7 +1,4 @@
-"""Files of a tree that a compiler or a build can read, links inside the tree followed.
-
-Each file has one name here, the path of the file itself.
-"""
+"""All files of a tree that a compiler or a build can read, each by its real path inside the tree."""
 
 import os
 import re
@@ -28,13 +25,11 @@ class SourceFiles:
         self.root = Path(os.path.realpath(root))
         self.apart = frozenset(os.path.realpath(path) for path in apart)
         self.outside: list[str] = []
-        """Links that lead out of the tree."""
-        self._files: set[str] = set()
-        self._walk()
-        self.files = sorted(self._files)
+        """Links that lead out of the tree, or to what is not searched."""
+        self.files = sorted(self._walk())
 
-    def _walk(self) -> None:
-        todo, seen = [""], {""}
+    def _walk(self) -> Iterator[str]:
+        todo = [""]
         while todo:
             folder = todo.pop()
             try:
@@ -46,36 +41,21 @@ class SourceFiles:
             for entry in entries:
                 name = f"{folder}{entry.name}"
                 if entry.is_symlink():
-                    below = self._link(name)
+                    if (entry.is_dir() or (is_source(entry.name) and entry.is_file())) and not self._is_searched(entry):
+                        self.outside.append(name)
                 elif entry.is_dir():
                     skipped = entry.name.startswith(".") or entry.name in _APART or entry.path in self.apart
-                    skipped = skipped or _BUILT.fullmatch(name) is not None
-                    below = "" if skipped else f"{name}/"
-                else:
-                    below = ""
-                    if is_source(entry.name) and entry.is_file():
-                        self._files.add(name)
-                if below and below not in seen:
-                    seen.add(below)
-                    todo.append(below)
+                    todo += [] if skipped or _BUILT.fullmatch(name) else [f"{name}/"]
+                elif is_source(entry.name) and entry.is_file():
+                    yield name
 
-    def _link(self, name: str) -> str:
-        """Note a link; the real directory to search, if it is one inside the tree."""
-        target = Path(os.path.realpath(self.root / name))
-        inside, is_dir = target.is_relative_to(self.root), os.path.isdir(target)  # noqa: PTH112 - too long a name is none
-        if not inside:
-            if is_dir or (is_source(name) and os.path.isfile(target)):  # noqa: PTH113
-                self.outside.append(name)
-            return ""
-        real = target.relative_to(self.root).as_posix()
-        if any(target.is_relative_to(path) for path in self.apart) or (not is_dir and not is_source(name)):
-            return ""
-        if is_dir:
-            if target != self.root:
-                return f"{real}/"
-        elif os.path.isfile(target):  # noqa: PTH113
-            self._files.add(real)
-        return ""
+    def _is_searched(self, link: os.DirEntry[str]) -> bool:
+        """Return whether what a link leads to is searched in its own place, or is of another tree."""
+        real = Path(os.path.realpath(link.path))
+        if any(real.is_relative_to(path) for path in self.apart):
+            return True
+        hidden = not real.is_relative_to(self.root) or any(p.startswith(".") for p in real.relative_to(self.root).parts)
+        return not hidden and (real.is_dir() or is_source(real.name))
 
 
 @dataclass(frozen=True)
