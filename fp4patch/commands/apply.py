@@ -55,7 +55,8 @@ def apply(
 
 def _without_variant(trees: tuple[Path, ...], error: NoVariantError) -> Applied:
     """Return the result for a tree that needs no variant. UsageError recommends the one that another tree needs."""
-    from fp4patch.doctor.recommend import recommend, toolkit  # noqa: PLC0415 - it looks for a compiler
+    from fp4patch.doctor.compilers import toolkit  # noqa: PLC0415 - it looks for a compiler
+    from fp4patch.doctor.tree_answers import recommend  # noqa: PLC0415
 
     tree = error.tree
     advice = recommend(tree, toolkit())

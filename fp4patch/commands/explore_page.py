@@ -20,11 +20,10 @@ from fp4patch.commands import templates
 from fp4patch.console import document
 from fp4patch.core.release import covers
 from fp4patch.doctor import recorded
-from fp4patch.doctor.recommend import recommend
 from fp4patch.doctor.result import DoctorReport, TreeReport
 from fp4patch.doctor.run import question
 from fp4patch.doctor.tree import TreeFacts, cuda_of
-from fp4patch.doctor.tree_answers import judge, kernels_of
+from fp4patch.doctor.tree_answers import judge, kernels_of, recommend
 
 REPOSITORY = "https://github.com/fp4patch/fp4patch/blob/main/"
 MATRIX = "records/matrix.json"

@@ -67,6 +67,14 @@ def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:
         return Toolkit(root, places, "")
 
 
+def toolkit() -> Version | None:
+    """Return the CUDA release (13.0) of the compiler that verify would use; None if there is none."""
+    try:
+        return Version(".".join(find_toolchain().info.nvcc.split(".")[:2]))
+    except ToolchainError:
+        return None
+
+
 def nvcc_of_builds(host: Host) -> str:
     """Return the release of the nvcc that PyTorch's build extension takes; empty if there is none."""
     kits = (kit for kit in toolkits(host) if kit.places != (WHEELS,) and (kit.root / "bin/nvcc").is_file())

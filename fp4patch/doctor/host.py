@@ -55,10 +55,10 @@ class Host:
         """The directories of programs."""
         return self.environ.get("PATH", os.defpath)
 
-    def distribution(self, name: str) -> Distribution | None:
-        """Return an installed distribution by its metadata; nothing is imported."""
+    def distribution(self, *names: str) -> Distribution | None:
+        """Return the first of some distributions that is installed, by its metadata; nothing is imported."""
         folders = [str(folder) for folder in self.site_packages]
-        return next(iter(distributions(name=name, path=folders)), None)
+        return next((found for name in names for found in distributions(name=name, path=folders)), None)
 
     def package(self, name: str) -> Path | None:
         """Return the directory of an importable package."""

@@ -74,17 +74,12 @@ def examine(host: Host, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:
     """Return a finding for each defect of what is installed. ``gpus``: those that matter, if known; ``nvcc``: its
     release, or nothing."""
     findings = []
-    for one in known_defects():
-        version = nvcc if "nvcc" in one.distributions else _installed(host, one.distributions)
-        concerned = set(one.gpus) & set(gpus or GPUS)
-        if not (concerned and is_version(version) and covers(one.versions, version)):
-            continue
-        if not one.beside or host.distribution(one.beside):
-            level = one.level if gpus else Level.YELLOW
-            findings.append(Finding(level, f"{one.subject} {version}", one.found, one.remedy, link=one.link))
+    for defect in known_defects():
+        installed = host.distribution(*defect.distributions)
+        version = nvcc if "nvcc" in defect.distributions else installed.version if installed else ""
+        has_it = set(defect.gpus) & set(gpus or GPUS) and is_version(version) and covers(defect.versions, version)
+        if has_it and (not defect.beside or host.distribution(defect.beside)):
+            level = defect.level if gpus else Level.YELLOW
+            subject = f"{defect.subject} {version}"
+            findings.append(Finding(level, subject, defect.found, defect.remedy, link=defect.link))
     return tuple(findings)
-
-
-def _installed(host: Host, names: Sequence[str]) -> str:
-    found = next(filter(None, map(host.distribution, names)), None)
-    return found.version if found else ""

@@ -39,32 +39,24 @@ def examine(host: Host, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
     have = usable(host)
     if have is None:
         return ()
-    return (*_of_build(host, have), *(_of_serving(host, have) if GB10 in gpus else ()))
-
-
-def _of_serving(host: Host, have: int) -> tuple[Finding, ...]:
-    """GB10 has the machine's memory: what a server takes of it, the system does not have, and swap makes it freeze."""
     free = _meminfo(host, "MemAvailable") or have
+    wanted = host.environ.get("MAX_JOBS", "")
+    jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
+    fit = min(have, free) // (JOB_MEMORY * GIB)
+    what = f"{have / GIB:.0f} GiB, of which {free / GIB:.0f} GiB are available, {counted(processors(), 'core')}"
+    about = f"{what}: enough for a vLLM build of {counted(jobs, 'job')} at a time"
+    of_build = Finding(Level.GREEN, "memory", about)
+    if jobs > fit:
+        set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {counted(jobs, 'job')}"
+        about = f"{what}: {set_by}, and each may take {JOB_MEMORY} GiB"
+        of_build = remedies.finding(Level.YELLOW, "memory", about, "many_jobs", jobs=max(1, fit))
+    if GB10 not in gpus:
+        return (of_build,)
+    # What a server takes of it, the system does not have, and swap makes it freeze.
     share = int(max(0.1, (free - _SYSTEM * GIB) / have) * 100) / 100
     what = f"sm_121 shares {have / GIB:.0f} GiB with the system; {free / GIB:.0f} GiB are available"
     about = f"{what}: a server may take --gpu-memory-utilization {share:.2f}"
     if free >= 3 * have // 4:
-        return (Finding(Level.GREEN, "memory for serving", about),)
+        return of_build, Finding(Level.GREEN, "memory for serving", about)
     limit = max(1, free // GIB - _SYSTEM)
-    return (remedies.finding(Level.YELLOW, "memory for serving", about, "serving_memory", limit=limit),)
-
-
-def _of_build(host: Host, have: int) -> tuple[Finding, ...]:
-    wanted = host.environ.get("MAX_JOBS", "")
-    jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
-    free = _meminfo(host, "MemAvailable") or have
-    what = f"{have / GIB:.0f} GiB, of which {free / GIB:.0f} GiB are available, {counted(processors(), 'core')}"
-    if have < JOB_MEMORY * GIB:
-        about = f"{what}: too little for one job of a vLLM build ({JOB_MEMORY} GiB)"
-        return (remedies.finding(Level.YELLOW, "memory", about, "little_memory"),)
-    fit = max(1, min(have, free) // (JOB_MEMORY * GIB))
-    if jobs > fit:
-        set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {counted(jobs, 'job')}"
-        about = f"{what}: {set_by}, and each may take {JOB_MEMORY} GiB"
-        return (remedies.finding(Level.YELLOW, "memory", about, "many_jobs", jobs=fit),)
-    return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {counted(jobs, 'job')} at a time"),)
+    return of_build, remedies.finding(Level.YELLOW, "memory for serving", about, "serving_memory", limit=limit)

@@ -117,7 +117,7 @@ def examine_others(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     """Return the other packages with kernels, and what each GPU gets of their compiled code."""
     findings = []
     for package in known().package:
-        installed = next(filter(None, map(host.distribution, package.distributions)), None)
+        installed = host.distribution(*package.distributions)
         if installed is None:
             continue
         findings.append(Finding(Level.GREEN, package.name, _stated(installed.version)))

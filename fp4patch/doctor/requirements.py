@@ -58,15 +58,15 @@ def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
     other GPUs alone.
     """
     loading = [row for file in report.files for row in file.loading if row.gpu == required.gpu]
-    if required.variant:
-        yield from _as_made(report, loading, required.gpu, load().variant(required.variant))
-        return
-    for file in report.files:
-        yield from (f"{file.name}: {reason}" for reason in _missing(file, required.gpu, native=required.native))
     if not loading:
         yield NO_CODE
-    elif required.native and not any(row.outcome is LoadOutcome.NATIVE for row in loading):
-        yield "no file has FP4 instructions for it"
+    elif required.variant:
+        yield from _as_made(report, loading, required.gpu, load().variant(required.variant))
+    else:
+        for file in report.files:
+            yield from (f"{file.name}: {reason}" for reason in _missing(file, required.gpu, native=required.native))
+        if required.native and not any(row.outcome is LoadOutcome.NATIVE for row in loading):
+            yield "no file has FP4 instructions for it"
 
 
 def _missing(file: BinaryFile, gpu: Arch, *, native: bool) -> Iterator[str]:
@@ -88,20 +88,16 @@ def _as_made(report: BinaryReport, loading: Sequence[Loading], gpu: Arch, varian
     Such code is red in any case, or software for a target for which no rule of the variant requires software, or has
     no FP4 code at all.
     """
-    for row in report.answers:
-        if row.gpu == gpu and row.level is Level.RED:
-            yield joined(row.verdict, row.because, by=": ")
-    if not loading:
-        yield NO_CODE
+    for judged in report.answers:
+        if judged.gpu == gpu and judged.level is Level.RED:
+            yield joined(judged.verdict, judged.because, by=": ")
     software = sorted({row.loads.removesuffix(" (JIT)") for row in loading if row.outcome is LoadOutcome.SOFTWARE})
-    wrong = [
-        arch
-        for arch in software
-        if not any(
-            conversion_of(load(), variant.name, name, Arch.parse(arch)) == "software" for name in variant.targets
-        )
-    ]
-    if wrong:
+
+    def is_meant(arch: str) -> bool:
+        made = (conversion_of(load(), variant.name, name, Arch.parse(arch)) for name in variant.targets)
+        return "software" in made
+
+    if wrong := [arch for arch in software if not is_meant(arch)]:
         yield f"{variant.name} does not convert in software for {listed(wrong)}"
     elif not software and not any(row.outcome is LoadOutcome.NATIVE for row in loading):
         yield f"a build of {variant.name} has FP4 code for {gpu}"

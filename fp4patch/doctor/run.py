@@ -34,10 +34,10 @@ from fp4patch.doctor import (
     requirements,
 )
 from fp4patch.doctor.builds import names
+from fp4patch.doctor.compilers import toolkit
 from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.packages import list_settings, variant_of
-from fp4patch.doctor.recommend import toolkit
 from fp4patch.doctor.result import (
     DoctorReport,
     FindingsReport,

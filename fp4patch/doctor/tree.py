@@ -18,7 +18,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.results import State
 from fp4patch.doctor import projects
 from fp4patch.doctor.builds import Builds
-from fp4patch.doctor.recommend import toolkit
+from fp4patch.doctor.compilers import toolkit
 from fp4patch.doctor.result import Question
 from fp4patch.doctor.statements import Left, Statement
 from fp4patch.doctor.surveyed import HASH, releases_of, surveyed

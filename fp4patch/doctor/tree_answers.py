@@ -22,7 +22,6 @@ from fp4patch.core.results import State
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor.builds import best_of, names, quoted
 from fp4patch.doctor.projects import places
-from fp4patch.doctor.recommend import recommend
 from fp4patch.doctor.result import Question, Recommendation, TreeReport
 from fp4patch.doctor.statements import Left
 from fp4patch.doctor.tree import TreeFacts, cuda_of
@@ -90,6 +89,14 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
         findings=(*facts.findings, *(finding for _, finding in defects), *notes),
         answers=tuple(_with_defect(_guarded(case, answer), defects) for answer in answers),
     )
+
+
+def recommend(tree: Identified, cuda: Version | None) -> Advice | None:
+    """Return the first of the target's advice that fits release and toolkit; ``cuda`` None: the toolkit is not known,
+    and only advice for all of them counts.
+    """
+    fitting = (a for a in tree.target.advice if covers(a.versions, tree.version) and covers(a.cuda, cuda))
+    return next(fitting, None)
 
 
 def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:

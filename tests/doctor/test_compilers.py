@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from host_on_disk import machine, program, tool, toolkit
+from host_on_disk import machine, program, toolkit
 
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.doctor import compilers
@@ -53,35 +53,6 @@ def test_a_script_that_leads_nowhere_hides_nothing_behind_it(tmp_path: Path) -> 
     here = machine(tmp_path)
     here = machine(tmp_path, PATH=os.pathsep.join([str(tmp_path / "bin"), str(kit / "bin"), here.environ["PATH"]]))
     assert [found.root for found in compilers.toolkits(here)] == [kit]
-
-
-def test_a_toolkit_of_mixed_parts_is_red(tmp_path: Path) -> None:
-    toolkit(tmp_path / "root/usr/local/cuda", "13.0.88", cicc="13.5.37")
-    finding = about(compilers.examine(machine(tmp_path)), "compiler")
-    assert finding.level is Level.RED
-    assert "cicc 13.5.37" in finding.found
-
-
-def test_an_assembler_alone_is_found_and_said_to_be_too_old_for_gb10(tmp_path: Path) -> None:
-    tool(tmp_path / "site/nvidia/cuda_nvcc/bin/ptxas", "12.8.93")
-    finding = about(compilers.examine(machine(tmp_path)), "CUDA 12.8.93")
-    assert finding.level is Level.YELLOW
-    assert "does not support sm_121" in finding.found
-
-
-def test_a_host_compiler_that_the_toolkit_refuses_is_red(tmp_path: Path) -> None:
-    kit = toolkit(tmp_path / "opt/cuda", "13.0.88", newest_gcc=6)
-    finding = about(compilers.examine(machine(tmp_path, CUDA_HOME=str(kit))), "compiler")
-    assert finding.level is Level.RED
-    assert "g++" in finding.found
-    assert finding.remedy
-
-
-def test_the_host_compiler_is_named_with_the_toolkits_limit(tmp_path: Path) -> None:
-    kit = toolkit(tmp_path / "opt/cuda", "13.0.88", newest_gcc=42)
-    finding = about(compilers.examine(machine(tmp_path, CUDA_HOME=str(kit))), "host compiler")
-    assert finding.level is Level.GREEN
-    assert "g++ up to 42" in finding.found
 
 
 def test_a_cuda_home_without_a_compiler_is_red_where_there_are_others(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cuda import has, known_gpus
 from fp4patch.doctor.run import question
-from fp4patch.doctor.surveyed import SurveyedRelease, releases_of
 from fp4patch.proof.toolchain import Toolchain
 
 Trees = Callable[[str, str], Path]
@@ -92,13 +91,6 @@ def test_a_tree_without_a_version_is_known_by_content_and_advised_by_it(
     (found,) = document["trees"]
     assert (found["version"], found["releases"]) == ("", ["0.33.0"])
     assert found["recommended"]["variant"] == ""
-
-
-def test_a_release_has_exactly_its_files() -> None:
-    one = SurveyedRelease("vllm", "1.0", {"a": "1", "b": "2"})
-    two = SurveyedRelease("vllm", "1.1", {"a": "1", "b": "2"})
-    assert releases_of((one, two), {"a": "1", "b": "2"}) == ("1.0", "1.1")
-    assert releases_of((one, two), {"a": "1", "b": "3"}) == releases_of((), {}) == ()
 
 
 # --- what the build makes --------------------------------------------------------------------------------------------
@@ -252,9 +244,7 @@ def test_a_list_that_the_trees_pytorch_does_not_take_is_no_and_is_not_recommende
         ("12.8", "12.1a", "sm_121", "red"),
         ("12.8", "12.0f", "sm_120", "red"),
         ("12.8", "12.0f", "sm_121", "red"),
-        ("12.8", "12.0a;12.1a", "sm_120", "red"),
         ("12.8", "12.0a", "sm_120", "green"),
-        ("12.9", "12.1a", "sm_121", "green"),
         ("12.4", "12.0a", "sm_120", "red"),
     ],
 )
@@ -316,13 +306,11 @@ def test_the_table_of_targets_is_what_the_compiler_says(toolchain: Toolchain) ->
     [
         ("TORCH_CUDA_ARCH_LIST", "12.0a;12.1a", "sm_121", "red"),  # CUDA 13 drops 12.1a from it
         ("TORCH_CUDA_ARCH_LIST", "12.0a;12.1a", "", "yellow"),
-        ("TORCH_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
         ("TORCH_CUDA_ARCH_LIST", "12.0 12.1", "", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", "Blackwell", "sm_121", "not-judged"),
         ("TORCH_CUDA_ARCH_LIST", " 9.0a+PTX;;12.1a+PTX ;", "sm_121", "green"),
         ("TORCH_CUDA_ARCH_LIST", "9.0a,12.1a", "sm_121", "red"),  # PyTorch refuses these
         ("TORCH_CUDA_ARCH_LIST", "121a", "sm_121", "red"),
-        ("FLASHINFER_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0f", "sm_121", "green"),
     ],
 )
@@ -472,15 +460,6 @@ def test_lists_have_the_separators_of_every_command() -> None:
         assert question(None, text, None).asked == "12.0a;12.1a+PTX"
     required = question(None, None, None, ["sm_120,sm_121:native", "sm_121"]).required
     assert list(map(str, required)) == ["sm_120:native", "sm_121:native", "sm_121"]
-
-
-def test_the_machine_is_examined_where_nothing_is_named(doctor: Doctor) -> None:
-    status, document = doctor()
-    assert document["schema"] == 1
-    assert document["trees"] == document["binaries"] == []
-    levels = {finding["level"] for finding in document["machine"]["findings"]}
-    assert status == (1 if "red" in levels else 0)
-    assert document["verdict"] == ("red" if "red" in levels else "yellow" if "yellow" in levels else "green")
 
 
 def test_doctor_changes_nothing(pristine_tree: Trees, tmp_path: Path) -> None:

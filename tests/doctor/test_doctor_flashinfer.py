@@ -87,22 +87,6 @@ def test_a_list_that_loses_the_suffix_is_red_until_a_patch_keeps_it(
     assert doctor(package, "--arch-list", "12.1")[0] == 1
 
 
-def test_a_software_variant_is_named_for_the_targets_that_it_speaks_of(
-    installed: Install, doctor: Doctor, fp4patch: Callable[..., Said]
-) -> None:
-    package = installed("0.6.6")
-    assert fp4patch("apply", "--variant", "turbo", package).status == 0
-    status, tree = doctor(package)
-    assert status == 0
-    assert {gpu: verdict for gpu, (_, verdict) in verdicts(tree).items()} == {
-        "sm_120": "NVFP4 native",
-        "sm_121": "software conversion (turbo)",
-    }
-    assert "turbo converts in software for 12.1a" in tree["gpus"][1]["because"]
-    _, tree = doctor(package, "--arch-list", "12.0f", "--for", "sm_121")
-    assert verdicts(tree) == {"sm_121": ("green", "NVFP4 native")}
-
-
 @pytest.mark.parametrize(
     ("version", "archs", "expected"),
     [

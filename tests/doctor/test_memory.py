@@ -41,7 +41,7 @@ def test_a_containers_limit_counts(tmp_path: Path, limit: str, usable: int) -> N
         (119, None, "8", ""),
         (119, 20, "8", "export MAX_JOBS=2"),  # a served model holds the rest
         (119, 20, "2", ""),
-        (4, None, "1", "add swap"),
+        (4, None, "1", "export MAX_JOBS=1"),
     ],
 )
 def test_more_jobs_than_memory_serves_are_noticed(
