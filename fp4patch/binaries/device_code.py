@@ -48,8 +48,6 @@ class _Image:
     """Messages about a wrong architecture."""
     printers: frozenset[str] = frozenset()
     """Kernels that print, or that assert."""
-    empty: bool = False
-    """True if it is PTX without a kernel or function: a driver loads an empty text, and nothing is gained."""
 
     @property
     def native(self) -> list[str]:
@@ -76,8 +74,9 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         for gpu in gpus:
             index = loaded([(image.entry, image.arch) for image in images], gpu)
             chosen = None if index is None else images[index]
-            if chosen and chosen.empty:
-                chosen = None
+            if chosen and chosen.entry.kind == "ptx":
+                text = fatbin.unpack(chosen.entry, unit.name)
+                chosen = chosen if b".entry" in text or b".func" in text else None  # an empty text gains nothing
             label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
             native = chosen.native if chosen and outcome is LoadOutcome.NATIVE else ()
             isa = chosen.entry.isa if chosen else ""
@@ -103,12 +102,12 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
 
 def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
     name = f"{unit.name} (fatbin at byte {unit.position})" if unit.container else unit.name
-    light = replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
     if entry.kind == "lto" or (unit.container and entry.arch.major < fatbin.FIRST_WITH_FP4):
-        return _Image(light, entry.arch, Fp4Code())
+        return _Image(entry, entry.arch, Fp4Code())
     data = fatbin.unpack(entry, name)
     if entry.kind == "ptx":
-        return _Image(light, entry.arch, scan_ptx(data), empty=b".entry" not in data and b".func" not in data)
+        return _Image(entry, entry.arch, scan_ptx(data))
+    light = replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
     parsed = cubin.parse(data, name)
     if parsed.arch.major < fatbin.FIRST_WITH_FP4:
         return _Image(light, parsed.arch, Fp4Code())
