@@ -16,10 +16,10 @@ from fp4patch.binaries.fatbin import FIRST_WITH_FP4
 from fp4patch.binaries.findings import Answer, Level
 from fp4patch.binaries.report import (
     BinaryFile,
+    BinaryReport,
     Loading,
     LoadOutcome,
     LostKernel,
-    Unread,
     readable_names,
     total,
 )
@@ -34,30 +34,19 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Scanned:
-    """What was found in one wheel, library, directory or image."""
-
-    source: str
-    files: Sequence[BinaryFile]
-    unread: Sequence[Unread] = ()
-    sources: int = 0
-    """CUDA sources beside the compiled code."""
-
-
-@dataclass(frozen=True)
 class _OneGpu:
-    """The part of a scan that concerns one GPU."""
+    """The part of a report that concerns one GPU."""
 
     gpu: Arch
     gpus: Sequence[Arch]
     """All GPUs of the question: a remedy serves them all, where one can."""
-    scanned: Scanned
+    report: BinaryReport
     reservations: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @cached_property
     def rows(self) -> list[tuple[BinaryFile, Loading]]:
-        return [(file, row) for file in self.scanned.files for row in file.loading if row.gpu == self.gpu]
+        return [(file, row) for file in self.report.files for row in file.loading if row.gpu == self.gpu]
 
     @cached_property
     def jit(self) -> list[Loading]:
@@ -94,9 +83,9 @@ class _OneGpu:
         return bool(code.hardware and code.matrix) and lost < sum(row.fatbins for row in native)
 
 
-def answer(gpu: Arch, gpus: Sequence[Arch], scanned: Scanned) -> Answer:
-    """Return the answer for one GPU about all files together. ``gpus``: all of the question."""
-    about = _OneGpu(gpu, gpus, scanned)
+def answer(gpu: Arch, gpus: Sequence[Arch], report: BinaryReport) -> Answer:
+    """Return the answer for one GPU about all files of a report together. ``gpus``: all of the question."""
+    about = _OneGpu(gpu, gpus, report)
     _collect(about)
     found = _decided(about)
     level, todo = found.level, found.todo
@@ -115,7 +104,7 @@ def _decided(about: _OneGpu) -> Answer:
         return _without_code(about)
     fatbins = sum(row.fatbins for _, row in rows)
     if not about.loaded:
-        holders = listed(sorted({group.arch for file in about.scanned.files for group in file.images}))
+        holders = listed(sorted({group.arch for file in about.report.files for group in file.images}))
         why = f"none of {counted(fatbins, 'fatbin')} has code for {gpu}: {holders or 'nothing'}"
         return Answer(gpu, Level.RED, "nothing loads", (why,), _remedy(about, []))
     if about.missing and not about.mostly_native:
@@ -157,7 +146,7 @@ def _without_fp4(about: _OneGpu) -> Answer:
     gpu = about.gpu
     if unwritten := about.of(LoadOutcome.UNWRITTEN):
         return Answer(gpu, Level.RED, "FP4 is emulated or missing", (), _remedy(about, unwritten))
-    if about.scanned.sources:
+    if about.report.sources:
         return _without_code(about)
     lacking = () if about.of(LoadOutcome.DESIGN) else ("no FP4 instruction, encoder or kernel for any target",)
     if all(row.loads.endswith("(JIT)") for row in about.loaded):
@@ -168,10 +157,10 @@ def _without_fp4(about: _OneGpu) -> Answer:
 
 def _without_code(about: _OneGpu) -> Answer:
     """Nothing was judged: there is no code, or it is compiled later."""
-    if about.scanned.sources:
-        verdict = f"it compiles {counted(about.scanned.sources, 'CUDA source')} when it runs"
+    if about.report.sources:
+        verdict = f"it compiles {counted(about.report.sources, 'CUDA source')} when it runs"
         return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("sources", gpu=about.gpu))
-    verdict = "no device code was read" if about.scanned.unread else "there is no device code"
+    verdict = "no device code was read" if about.report.unread else "there is no device code"
     return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("no_code"))
 
 
@@ -200,9 +189,9 @@ def _collect(about: _OneGpu) -> None:
     names = [f"{n} of {counted(fatbins[name], 'fatbin')} of {name}" for name, n in absent.most_common() if n]
     if names and about.loaded:
         about.reservations.append(f"nothing loads of {_some(names)}")
-    if about.scanned.sources and about.rows:
-        about.reservations.append(f"{counted(about.scanned.sources, 'CUDA source')} that it may compile: not judged")
-    if about.gpu == GB10 and re.search(r"(x86_64|amd64|i686)\.whl$", about.scanned.source):
+    if about.report.sources and about.rows:
+        about.reservations.append(f"{counted(about.report.sources, 'CUDA source')} that it may compile: not judged")
+    if about.gpu == GB10 and re.search(r"(x86_64|amd64|i686)\.whl$", about.report.source):
         about.reservations.append("the wheel is for x86-64, and machines with GB10 are arm64: check the aarch64 wheel")
     if about.jit:
         about.notes.append(_first_use(about.jit))

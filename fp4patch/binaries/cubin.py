@@ -8,7 +8,6 @@ first.
 import re
 import struct
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -175,13 +174,14 @@ def _calls(elf: Elf) -> dict[int, set[str]]:
 def _arch(head: Header, note: bytes, compat: bytes) -> Arch:
     new = head.ident[8] >= 8  # the version of the ABI, with SM100
     number = head.flags >> 8 & 0xFF if new else head.flags & 0xFF
-    said = _ARCH.search(note)
+    said, tags = _ARCH.search(note), _tags(compat)
     if said and int(said[1]) == number:
-        return _make(number, said[2].decode())
-    if head.flags & (0x8 if new else 0x800):
-        return _make(number, "a")
-    tags = _tags(compat)
-    return _make(number, "a" if tags.get(9) else "f" if tags.get(2) == 2 else "")
+        suffix = said[2].decode()
+    elif head.flags & (0x8 if new else 0x800) or tags.get(9):
+        suffix = "a"
+    else:
+        suffix = "f" if tags.get(2) == 2 else ""
+    return Arch(number // 10, number % 10, suffix)  # type: ignore[arg-type]  # the three that there are
 
 
 def _tags(compat: bytes) -> dict[int, int]:
@@ -192,8 +192,3 @@ def _tags(compat: bytes) -> dict[int, int]:
         tags[tag] = value & 0xFF
         at += 4 + (value if form == 4 else 0)
     return tags
-
-
-def _make(number: int, suffix: str) -> Arch:
-    checked: Literal["", "a", "f"] = "a" if suffix == "a" else "f" if suffix == "f" else ""
-    return Arch(number // 10, number % 10, checked)

@@ -77,7 +77,7 @@ def driver_modules(window: Window) -> Iterator[DriverModule]:
         if window.peek(4) == b"\x7fELF":
             length = cubin_length(window)
             if length is None:
-                window.step(4)
+                window.skip(4, "a magic number")
                 continue
             cubin = window.take(length, "a cubin")
             yield DriverModule(
@@ -85,7 +85,7 @@ def driver_modules(window: Window) -> Iterator[DriverModule]:
             )
             continue
         if not _plausible(window):
-            window.step(4)  # the magic number as data: a program that reads fatbins has it
+            window.skip(4, "a magic number")  # the magic number as data: a program that reads fatbins has it
             continue
         _, _, _, length = _CONTAINER.unpack(window.take(_CONTAINER.size, "a fatbin"))
         if at + _CONTAINER.size + length > window.size:

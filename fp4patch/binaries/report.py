@@ -224,7 +224,7 @@ class BinaryReport(Report):
     """Number of files that were searched."""
     files: tuple[BinaryFile, ...]
     """Files with device code, in the order in which they were found."""
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...] = ()
     unread: tuple[Unread, ...] = ()
     """Inputs that were not read. A report with any is red, since nothing is known about them."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from fp4patch.binaries import containers, device_code, image, registry, run_time
-from fp4patch.binaries.answer import Scanned, answer
+from fp4patch.binaries.answer import answer
 from fp4patch.binaries.containers import Member
 from fp4patch.binaries.image import Image
 from fp4patch.binaries.report import BinaryFile, BinaryReport, RunTimeCompiler, Unread
@@ -82,17 +82,16 @@ def _report(source: str, search: _Search) -> BinaryReport:
     """Judge what was found. Raises BinaryError where the one thing to look into could not be read."""
     if len(search.unread) == 1 and search.searched <= 1 and not search.files:
         raise BinaryError(search.unread[0].because, help=search.unread[0].help)
-    scanned = Scanned(source, search.files, search.unread, search.sources)
-    return BinaryReport(
+    report = BinaryReport(
         source,
         search.tally.total or search.tally.done,
         search.searched,
         tuple(search.files),
-        tuple(answer(gpu, search.gpus, scanned) for gpu in search.gpus),
-        tuple(search.unread),
+        unread=tuple(search.unread),
         compilers=run_time.used(search.compilers),
         sources=search.sources,
     )
+    return replace(report, answers=tuple(answer(gpu, search.gpus, report) for gpu in search.gpus))
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

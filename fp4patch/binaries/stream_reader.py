@@ -74,10 +74,6 @@ class Window:
                 return False
             self._at = end - longest + 1
 
-    def step(self, length: int) -> None:
-        """Pass over bytes that were peeked at."""
-        self._at += length
-
     def _cut_off(self, length: int, what: str, there: int) -> BinaryError:
         return BinaryError(
             f"{self.name} is damaged: {what} at byte {self.position} has {length} bytes, and {there} follow",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from fp4patch.binaries.answer import Scanned, answer
+from fp4patch.binaries.answer import answer
 from fp4patch.binaries.findings import Level
 from fp4patch.binaries.report import BinaryFile, BinaryReport, Loading, LoadOutcome, RequirementRow
 from fp4patch.catalog.manifest import load
@@ -39,9 +39,9 @@ def _of_files(report: BinaryReport, required: Requirement) -> BinaryReport:
     files = tuple(file for file in report.files if _concerns(required, file.name))
     if len(files) == len(report.files):
         return report
-    scanned = Scanned(report.source, files, report.unread, report.sources)
-    answers = tuple(answer(one.gpu, [one.gpu for one in report.answers], scanned) for one in report.answers)
-    return replace(report, files=files, answers=answers)
+    concerned = replace(report, files=files)
+    gpus = [one.gpu for one in report.answers]
+    return replace(concerned, answers=tuple(answer(gpu, gpus, concerned) for gpu in gpus))
 
 
 def _concerns(required: Requirement, name: str) -> bool:

@@ -100,27 +100,25 @@ def _verify(
         counts += f"; the document itself has {document['verdict']}"
     statements = [Statement("verify", verdict_on(passed and document["verdict"] == "pass"), counts)]
     by_target = {tree["target"]: tree for tree in trees}
-    for receipt in receipts.values():
-        tree = by_target.get(receipt["target"])
-        changed = {patch for file in receipt["files"].values() for patch in file["patches"]}
-        same = tree is not None and (tree["variant"], tree["version"], list(tree["patches"])) == (
-            receipt["variant"],
-            receipt["version"],
-            [patch for patch in receipt["patches"] if patch in changed],  # verify names those that changed something
-        )
+    by_receipt = {receipt["target"]: receipt for receipt in receipts.values()}
+    for target in [*by_receipt, *(name for name in by_target if by_target[name]["patches"] and name not in by_receipt)]:
+        same = target in by_target and target in by_receipt and _is_about(by_target[target], by_receipt[target])
         detail = "verified as patched" if same else "what was verified is not what the receipt states"
-        statements.append(Statement(f"receipt of {receipt['target']}", verdict_on(same), detail))
-    for target in (name for name, tree in by_target.items() if tree["patches"]):
-        if target not in {receipt["target"] for receipt in receipts.values()}:
-            statements.append(
-                Statement(f"receipt of {target}", Verdict.FAIL, "there is none, and its tree was verified")
-            )
+        statements.append(Statement(f"receipt of {target}", verdict_on(same), detail))
     judged = set(pins.get("judged", ()))
     of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
     looked = set[str].intersection(*of_each) if of_each else set()
     detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged)) or 'not known'}"
     statements.append(Statement("architectures", verdict_on(judged and judged <= looked), detail))
     return statements
+
+
+def _is_about(tree: Mapping[str, Any], receipt: Mapping[str, Any]) -> bool:
+    """Return whether a verify document is about the tree of a receipt; it names the patches that changed something."""
+    changed = {patch for file in receipt["files"].values() for patch in file["patches"]}
+    patches = [patch for patch in receipt["patches"] if patch in changed]
+    same = (tree["variant"], tree["version"]) == (receipt["variant"], receipt["version"])
+    return same and list(tree["patches"]) == patches
 
 
 def _failed(part: Any, name: str = "") -> Iterator[str]:
