@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import reduce
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from fp4patch.core.results import NothingToDo, Outcome, State
 from fp4patch.core.table import SOME, SomeText
-from fp4patch.edits.cmake import Command, Form, Script, parse
+from fp4patch.edits.cmake import Argument, Command, Form, Script, parse
 from fp4patch.edits.cmake_code import proven
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Operation, PatchedTree, Place, Search, Template, containing
@@ -67,39 +67,25 @@ class AddElement(Operation):
             return [Place(error.line, error.message)]
 
 
-class _Change(NamedTuple):
-    """One part of an argument's text that becomes another."""
-
-    command: int
-    """Its index in the script."""
-    argument: int
-    start: int
-    end: int
-    text: str
-
-
 def _add_element(edit: AddElement, script: Script) -> Outcome | None:
-    changes: dict[_Change, None] = {}
+    changed = set[tuple[int, int]]()  # the arguments that change: the index of the command, and of the argument in it
     lists = 0
     for index in script.live:
         for part in _wanting(edit, script, index):
             lists += 1
             if not _has(edit, part):
                 _must_be_one_argument(script.commands[index])
-                changes |= dict.fromkeys(_list_changes(edit, part))
+                changed |= _changed(edit, part)
     if not lists:
         return None
-    if not changes:
+    if not changed:
         return NothingToDo(
             State.UPSTREAMED, f"each list with {edit.beside} has {edit.unless or edit.element}", edit.since
         )
     text, meaning = script.text, list(script.meaning)
-    for number, position in sorted({change[:2] for change in changes}, reverse=True):
+    for number, position in sorted(changed, reverse=True):
         command, argument = script.commands[number], script.commands[number].arguments[position]
-        new = argument.text
-        for change in sorted(changes, key=lambda change: -change.start):
-            if change[:2] == (number, position):
-                new = new[: change.start - argument.start] + change.text + new[change.end - argument.start :]
+        new = ";".join(_becoming(edit, argument))
         is_quoted, old = argument.meaning
         quotes = ""
         if not is_quoted and not command.takes_lists_apart:  # unquoted, a list is several arguments
@@ -110,7 +96,17 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
         name, arguments = meaning[number]
         meant = (is_quoted or bool(quotes), new)
         meaning[number] = (name, (*arguments[:position], meant, *arguments[position + 1 :]))
-    return proven(text, meaning, [script.line(change.start) for change in changes])
+    starts = (script.commands[number].arguments[position].start for number, position in changed)
+    return proven(text, meaning, sorted(map(script.line, starts)))
+
+
+def _becoming(edit: AddElement, argument: Argument) -> Iterator[str]:
+    """Yield the elements that an argument is to have."""
+    for element in argument.elements:
+        if element == edit.beside:
+            yield edit.element
+        if element not in edit.drop:
+            yield element
 
 
 def _must_be_one_argument(command: Command) -> None:
@@ -149,20 +145,19 @@ class _Part:
 
     script: Script
     index: int
-    places: tuple[tuple[str, int, int], ...]
-    """Each element, the number of its argument, and its offset."""
+    places: tuple[tuple[str, int], ...]
+    """Each element, and the number of its argument."""
     more: frozenset[str] = frozenset()
     """Elements that are in the list whenever this command runs, by other commands."""
 
     @classmethod
     def of(cls, script: Script, index: int, first: int, last: int | None = None) -> _Part:
         arguments = list(enumerate(script.commands[index].arguments))[first:last]
-        places = tuple((e, number, offset) for number, argument in arguments for e, offset in argument.elements())
-        return cls(script, index, places)
+        return cls(script, index, tuple((e, number) for number, argument in arguments for e in argument.elements))
 
     @property
     def elements(self) -> list[str]:
-        return [element for element, _, _ in self.places]
+        return [element for element, _ in self.places]
 
     def beside(self, other: _Part) -> _Part:
         """With what another command adds, if it runs whenever this one does."""
@@ -227,21 +222,19 @@ def _followed(edit: AddElement, script: Script, index: int) -> list[_Part]:
             if not definitions:
                 raise Refusal("a list that is written out, or set in the same file", f"`{element}`", line)
             seen.add(str(name and name[1]))
-            removed = _removal(edit, script, str(name and name[1]))
+            removed = _removal(script, str(name and name[1]))
             if removed:
                 raise Refusal(f"a list that only grows, with {edit.element}", "one that loses it", removed.line)
             todo += definitions
     return parts
 
 
-def _removal(edit: AddElement, script: Script, variable: str) -> Command | None:
-    """Return the command that would take the element out of a variable again."""
-    numbers = [element.rstrip("af") for element in edit.element.split(";")]
+def _removal(script: Script, variable: str) -> Command | None:
+    """Return a command that takes elements out of a variable again."""
     for index in script.live:
         command = script.commands[index]
         texts = [argument.text for argument in command.arguments]
-        takes = command.name == "list" and texts[:1] != [] and texts[0] in ("REMOVE_ITEM", "FILTER", "TRANSFORM")
-        if takes and texts[1:2] == [variable] and any(n in text for n in numbers for text in texts[2:]):
+        if command.name == "list" and texts[1:2] == [variable] and texts[0] in ("REMOVE_ITEM", "FILTER", "TRANSFORM"):
             return command
     return None
 
@@ -253,21 +246,11 @@ def _is_meant(edit: AddElement, variable: str) -> bool:
     return fnmatchcase(variable, edit.variable) and not any(fnmatchcase(variable, glob) for glob in edit.but)
 
 
-def _list_changes(edit: AddElement, part: _Part) -> list[_Change]:
-    """Return the changes of a part of a list that has ``beside`` and not the element."""
-    changes = []
-    command = part.script.commands[part.index]
-    for element, number, offset in part.places:
-        if element == edit.beside:
-            changes.append(_Change(part.index, number, offset, offset, f"{edit.element};"))
-        elif element in edit.drop:
-            leads = offset == command.arguments[number].start
-            if leads:  # then there is no `;` before it to go with it
-                raise Refusal(f"{edit.element} behind another element", f"{element} first", command.line)
-            changes.append(_Change(part.index, number, offset - 1, offset + len(element), ""))
-    elsewhere = sorted(part.more & set(edit.drop) - set(part.elements))
-    if elsewhere:
-        raise Refusal(
-            f"{edit.element} in the place of {elsewhere[0]}", f"{elsewhere[0]} by a command of its own", command.line
-        )
-    return changes
+def _changed(edit: AddElement, part: _Part) -> set[tuple[int, int]]:
+    """Return the arguments of a part of a list that have ``beside``, which lacks the element."""
+    numbers = {number for element, number in part.places if element == edit.beside}
+    elsewhere = {element for element, number in part.places if number not in numbers} | (part.more - {*part.elements})
+    if dropped := sorted(elsewhere & {*edit.drop}):
+        line = part.script.commands[part.index].line
+        raise Refusal(f"{edit.element} in the place of {dropped[0]}", f"{dropped[0]} by itself", line)
+    return {(part.index, number) for number in numbers}

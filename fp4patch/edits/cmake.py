@@ -51,14 +51,12 @@ class Argument(NamedTuple):
     @property
     def passed(self) -> int:
         """Number of arguments that the command gets of it: CMake takes an unquoted list apart."""
-        return 1 if self.form is not Form.UNQUOTED else sum(1 for element, _ in self.elements() if element)
+        return 1 if self.form is not Form.UNQUOTED else sum(map(bool, self.elements))
 
-    def elements(self) -> Iterator[tuple[str, int]]:
-        """Yield the list elements of its text, and the offset of each."""
-        at = self.start
-        for element in re.split(r"(?<!\\);", self.text):
-            yield element, at
-            at += len(element) + 1
+    @property
+    def elements(self) -> list[str]:
+        """The list elements of its text."""
+        return re.split(r"(?<!\\);", self.text)
 
 
 class Command(NamedTuple):
