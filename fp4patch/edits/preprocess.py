@@ -33,17 +33,12 @@ _HOST = {
 
 
 class Macro(NamedTuple):
-    """A macro. ``parameters`` is None for one that is not function-like."""
+    """A macro. ``parameters`` is None for one that is not function-like, ``file`` is empty for one of the compiler."""
 
     parameters: tuple[str, ...] | None
     body: tuple[str, ...]
-
-
-class Definition(NamedTuple):
-    """Position of a live ``#define``."""
-
-    file: str
-    line: int
+    file: str = ""
+    line: int = 0
 
 
 def target_macros(arch: str, cuda: str) -> dict[str, Macro]:
@@ -62,33 +57,35 @@ class Header:
     read: Read
     include: tuple[str, ...]
     """Directories of the tree that the compiler searches."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """All files that may be included."""
     sources: dict[str, Source] = field(default_factory=dict)
-    """The files that define or undefine the macro, or a name on which that depends."""
-    reaches: dict[str, bool] = field(default_factory=dict)
-    """True for each file that is, or includes, one of ``sources``."""
-    passed: dict[str, tuple[Directive, ...]] = field(default_factory=dict)
+    """The files that define or undefine the macro, or a name on which that depends, and those that include one."""
 
     @classmethod
     def at(cls, path: str, macro: str, read: Read, include: Sequence[str]) -> Header:
         """Read the header and its includes. LexError: one that matters cannot be read."""
         header = cls(path, macro, read, tuple(include))
-        texts = dict(header._texts())
+        texts = header.texts
+        texts.update(header._texts())
         names, seen = {macro}, set[str]()
         while new := names - seen:
             seen |= new
             defines = re.compile(rf"#{_BETWEEN}*(?:define|undef){_BETWEEN}+(?:{'|'.join(new)})\b", re.DOTALL)
             for file, text in texts.items():
                 if file not in header.sources and defines.search(text):
-                    source = header.sources[file] = lex(text)
-                    _ = source.conditionals
+                    header._lex(file, text)
             for source in header.sources.values():
                 names |= set(_named(source, seen))
-        header.sources.setdefault(path, lex(texts.get(path, "")))
-        for file in texts:
-            header.reaches[file] = file in header.sources or any(
-                other in header.sources for other in header._closure(file, texts)
-            )
+        includes = {file: {*header._included(file, text)} for file, text in texts.items()}
+        while including := {f for f in texts if f not in header.sources and includes[f] & header.sources.keys()}:
+            for file in including:
+                header._lex(file, texts[file])
         return header
+
+    def _lex(self, file: str, text: str) -> None:
+        self.sources[file] = lex(text)
+        _ = self.sources[file].conditionals
 
     def _texts(self) -> Iterator[tuple[str, str]]:
         todo, seen = [self.path], {self.path}
@@ -111,43 +108,20 @@ class Header:
         places = ([dirname(file)] if quoted else []) + list(self.include)
         return (path for place in places if not (path := normpath(join(place, name))).startswith(".."))
 
-    def _closure(self, file: str, texts: Mapping[str, str]) -> set[str]:
-        todo, seen = [file], {file}
-        while todo:
-            here = todo.pop()
-            for name in self._included(here, texts[here]):
-                if name in texts and name not in seen:
-                    seen.add(name)
-                    todo.append(name)
-        return seen
-
-    def directives(self, path: str) -> tuple[Directive, ...]:
-        """Return the directives of a file that matters, or that includes one."""
-        if path not in self.passed:
-            self.passed[path] = (self.sources.get(path) or lex(self.read(path) or "")).directives
-        return self.passed[path]
-
-    def defined(self, macros: Mapping[str, Macro]) -> Definition | None:
-        """Return where the macro is defined for a target, or None. ValueError: a condition is not understood."""
+    def defined(self, macros: Mapping[str, Macro]) -> Macro | None:
+        """Return the macro as it is for a target, or None. ValueError: a condition is not understood."""
         run = _Run(self, dict(macros))
         run.file(self.path)
-        return run.where.get(self.macro) if self.macro in run.macros else None
-
-    @property
-    def conditions(self) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-        """File, line and names of each live condition around a definition of the macro."""
-        for file, source in self.sources.items():
-            for conditional in source.conditionals:
-                for branch in conditional.branches:
-                    if self.macro in branch.defines and source.is_live(branch.body[0].start):
-                        names = [t.text for t in branch.condition if t.text.isidentifier() and t.text != "defined"]
-                        yield file, branch.opening.line, tuple(names)
+        return run.macros.get(self.macro)
 
     def undecided(self, cuda: str) -> Iterator[tuple[str, int, str]]:
         """Yield file, line and name of what the macro depends on and neither the tree nor the compiler defines."""
-        known = {*target_macros("sm_121a", cuda), self.macro}
-        for where, line, names in self.conditions:
-            yield from ((where, line, name) for name in names if name not in known and not self.defines(name))
+        known = {*target_macros("sm_121a", cuda), self.macro, "defined"}
+        for file, source in self.sources.items():
+            for branch in (branch for conditional in source.conditionals for branch in conditional.branches):
+                if self.macro in branch.defines and source.is_live(branch.body[0].start):
+                    names = (token.text for token in branch.condition if token.text.isidentifier())
+                    yield from ((file, branch.opening.line, n) for n in names if n not in known and not self.defines(n))
 
     def defines(self, name: str) -> bool:
         """Tell whether some file of the tree that matters has a live ``#define`` of the name."""
@@ -181,16 +155,15 @@ class _Run:
     def __init__(self, header: Header, macros: dict[str, Macro]) -> None:
         self.header = header
         self.macros = macros
-        self.where: dict[str, Definition] = {}
         self.once: set[str] = set()
         self.open: list[str] = []
 
     def file(self, path: str) -> None:
-        if path in self.once or path in self.open or not self.header.reaches.get(path):
+        if path in self.once or path in self.open or path not in self.header.sources:
             return
         self.open.append(path)
         active: list[tuple[bool, bool]] = []  # of each open conditional: whether it is compiled, whether a branch was
-        for directive in self.header.directives(path):
+        for directive in self.header.sources[path].directives:
             live = all(here for here, _ in active)
             if directive.name in ("if", "ifdef", "ifndef"):
                 taken = live and self.condition(path, directive)
@@ -252,7 +225,7 @@ class _Run:
             text = "".join(token.text for token in tokens)
             name, quoted = text[1:-1], text[:1] == '"'
             for candidate in self.header._candidates(path, name, quoted=quoted):
-                if candidate in self.header.reaches:
+                if candidate in self.header.texts:
                     self.file(candidate)
                     break
         elif directive.name == "pragma" and [t.text for t in tokens] == ["once"]:
@@ -266,8 +239,7 @@ class _Run:
                 end = next((n for n, token in enumerate(rest) if token.text == ")"), len(rest) - 1)
                 parameters = tuple(token.text for token in rest[1:end] if token.text != ",")
                 rest = rest[end + 1 :]
-            self.macros[first.text] = Macro(parameters, tuple(token.text for token in rest))
-            self.where[first.text] = Definition(path, directive.line)
+            self.macros[first.text] = Macro(parameters, tuple(token.text for token in rest), path, directive.line)
 
 
 def _arguments(words: Sequence[str], at: int) -> tuple[list[list[str]], int]:
