@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from fp4patch.core.arch import Arch
@@ -26,41 +26,40 @@ def macros_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
 
     A macro that one of the texts defines does not count, nor one that moved from another condition.
     """
-    old = {path: lex(text) for path, text in before.items()}
     new = {path: lex(text) for path, text in after.items()}
     every = (directive for source in new.values() for directive in source.directives)
     own = {directive.tokens[0].text for directive in every if directive.name == "define" and directive.tokens}
     for path, source in new.items():
-        earlier = old.get(path)
-        gone = _conditions(earlier) - _conditions(source) if earlier else Counter[tuple[str, ...]]()
+        earlier = lex(before.get(path, ""))
+        fresh, gone = _conditions(source) - _conditions(earlier), _conditions(earlier) - _conditions(source)
         known = own | {word for words in gone for word in words}
-        fresh = _conditions(source) - (_conditions(earlier) if earlier else Counter[tuple[str, ...]]())
         for directive in source.directives:
             for word in dict.fromkeys(_words(directive)[1:]) if fresh[_words(directive)] else ():
                 if word.isidentifier() and word != "defined" and word not in known and not _OF_TARGETS.fullmatch(word):
                     yield path, directive.line, word
-        in_code = Counter(_of_compilers(earlier)) if earlier else Counter[str]()
-        for name, count in Counter(_of_compilers(source)).items():
-            if count > in_code[name]:
-                line = max(token.line for token in source.tokens if token.directive < 0 and token.text == name)
-                yield path, line, name
+        yield from ((path, line, name) for line, name in _more_often(_of_compilers(earlier), _of_compilers(source)))
 
 
 def redefined_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
     """Yield file, line and name of each macro that the later texts define or undefine more often; LexError as of
     ``lex``."""
     for path, text in after.items():
-        earlier = Counter(name for name, _ in _defined(lex(before.get(path, ""))))
-        lines = list(_defined(lex(text)))
-        for name, count in Counter(name for name, _ in lines).items():
-            if count > earlier[name]:
-                yield path, max(line for other, line in lines if other == name), name
+        earlier = _defined(lex(before.get(path, "")))
+        yield from ((path, line, name) for line, name in _more_often(earlier, _defined(lex(text))))
 
 
-def _defined(source: Source) -> Iterator[tuple[str, int]]:
+def _more_often(before: Iterable[tuple[int, str]], after: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the names that occur more often than before, each with the last of its lines."""
+    earlier, lines = Counter(name for _, name in before), list(after)
+    for name, count in Counter(name for _, name in lines).items():
+        if count > earlier[name]:
+            yield max(line for line, other in lines if other == name), name
+
+
+def _defined(source: Source) -> Iterator[tuple[int, str]]:
     for directive in source.directives:
         if directive.name in ("define", "undef") and directive.tokens:
-            yield directive.tokens[0].text, directive.line
+            yield directive.line, directive.tokens[0].text
 
 
 def targets_unseen(before: Mapping[str, str], after: Mapping[str, str], seen: Collection[Arch]) -> Iterator[Unseen]:
@@ -129,10 +128,10 @@ def _conditions(source: Source) -> Counter[tuple[str, ...]]:
     return Counter(words for directive in source.directives if (words := _words(directive)))
 
 
-def _of_compilers(source: Source) -> Iterator[str]:
+def _of_compilers(source: Source) -> Iterator[tuple[int, str]]:
     for token in source.tokens:
         if token.directive < 0 and _OF_COMPILERS.fullmatch(token.text):
-            yield token.text
+            yield token.line, token.text
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -147,11 +146,8 @@ def variables_since(before: str, after: str) -> Iterator[tuple[int, str]]:
     """Yield line and name of each variable that a later CMake text reads more often than the earlier one, and sets
     nowhere; LexError as of ``parse``."""
     script = parse(after)
-    earlier, own = Counter(name for _, name in _read(parse(before))), set(_set(script))
-    lines = list(_read(script))
-    for name, count in Counter(name for _, name in lines).items():
-        if count > earlier[name] and name not in own:
-            yield max(line for line, other in lines if other == name), name
+    own = set(_set(script))
+    yield from (found for found in _more_often(_read(parse(before)), _read(script)) if found[1] not in own)
 
 
 def _read(script: Script) -> Iterator[tuple[int, str]]:
