@@ -5,7 +5,7 @@ belongs to a command, a comment or the blanks between; what does not is a LexErr
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property, lru_cache
@@ -94,10 +94,6 @@ def _constant(arguments: Sequence[Argument]) -> bool | None:
         inner = _constant(arguments[1:])
         return None if inner is None else not inner
     if len(words) != 1:
-        if "AND" in words and "(" not in words and "OR" not in words:
-            at = words.index("AND")
-            sides = (_constant(arguments[:at]), _constant(arguments[at + 1 :]))
-            return False if False in sides else None if None in sides else True
         return None
     return True if words[0] in _TRUE else False if words[0] in _FALSE else None
 
@@ -162,13 +158,6 @@ def parse(text: str) -> Script:
     """Return the text as commands. LexError: it is not CMake."""
     commands: list[Command] = []
     at = len(BOM) * text.startswith(BOM)
-    counted = (0, 1)
-
-    def line() -> int:
-        nonlocal counted
-        before, lines = counted
-        counted = at, lines + text.count("\n", before, at)
-        return counted[1]
 
     def skip(at: int) -> int:
         """Behind the blanks and comments that begin here."""
@@ -183,7 +172,7 @@ def parse(text: str) -> Script:
         return at
 
     while (at := skip(at)) < len(text):
-        start, began = at, line()
+        start, began = at, text.count("\n", 0, at) + 1
         name = _NAME.match(text, at)
         if not name:
             raise LexError(f"a command was expected at {text[at : at + 20]!r}", began)
@@ -196,7 +185,7 @@ def parse(text: str) -> Script:
             at = skip(at)
             if at >= len(text):
                 raise LexError(f"{name[0]}( is never closed", began)
-            argument, end = _argument(text, at, line)
+            argument, end = _argument(text, at)
             if argument.text == ")" and argument.form is Form.PARENTHESIS:
                 depth -= 1
             elif argument.text == "(" and argument.form is Form.PARENTHESIS:
@@ -208,7 +197,7 @@ def parse(text: str) -> Script:
     return Script(text, tuple(commands))
 
 
-def _argument(text: str, at: int, line: Callable[[], int]) -> tuple[Argument, int]:
+def _argument(text: str, at: int) -> tuple[Argument, int]:
     """Return the argument that begins here, and the offset behind it."""
     if text[at] in "()":
         return Argument(Form.PARENTHESIS, text[at], at, at + 1), at + 1
@@ -219,7 +208,7 @@ def _argument(text: str, at: int, line: Callable[[], int]) -> tuple[Argument, in
         return Argument(Form.QUOTED, quoted[1], *quoted.span(1)), quoted.end()
     if unquoted := _UNQUOTED.match(text, at):
         return Argument(Form.UNQUOTED, unquoted[0], *unquoted.span()), unquoted.end()
-    raise LexError(f"no argument begins with {text[at : at + 20]!r}", line())
+    raise LexError(f"no argument begins with {text[at : at + 20]!r}", text.count("\n", 0, at) + 1)
 
 
 def _bracket_end(text: str, opening: re.Match[str]) -> tuple[int, int]:

@@ -66,35 +66,6 @@ def _joined(words: Sequence[str]) -> list[str]:
     return joined
 
 
-_BINDS = {",": 0, "=": 1, "?": 1, "||": 2, "&&": 3} | {word: level + 4 for word, (level, _) in _OPERATORS.items()}
-"""How tightly an operator binds its operands."""
-_TIGHTEST = max(_BINDS.values()) + 2
-
-
-def loosest(words: Sequence[str]) -> int:
-    """Return how tightly the loosest operator of an expression binds, of those outside of its brackets.
-
-    Tokens that are not one expression are as loose as can be.
-    """
-    depth, binds = 0, [_TIGHTEST]
-    is_template = words.count("<") == words.count(">")  # or two comparisons, with something looser between them
-    for word in _joined(words):
-        if not depth and not (is_template and word in "<>"):
-            binds.append(_BINDS.get(word, _TIGHTEST))
-        depth += (word in "([{") - (word in ")]}")
-        if depth < 0 or word in "#;":
-            return 0
-    return 0 if depth else min(binds)
-
-
-def binding_beside(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return how tightly the operators bind that are beside an expression: those before it end with one, if any."""
-    left, right = (_joined(before) or [""])[-1], (_joined(after) or [""])[0]
-    to_the_left = _TIGHTEST if left in "!~" and left else _BINDS.get(left, 0) + (left in ("-", "/", "%"))
-    to_the_right = _TIGHTEST if right in ".([" and right else _BINDS.get(right, 0)
-    return max(0 if left in "<>" else to_the_left, 0 if right in "<>" else to_the_right)
-
-
 class _Parser:
     def __init__(self, words: Sequence[str], defined: Lookup, value: Lookup) -> None:
         self.words = words

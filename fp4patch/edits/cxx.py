@@ -147,17 +147,6 @@ class Conditional:
         )
 
 
-class Near(NamedTuple):
-    """The place that comes closest to a pattern: where it first differs."""
-
-    matched: int
-    """Number of matching tokens of the pattern."""
-    expected: str
-    found: str
-    """``""`` at the end of the file."""
-    line: int
-
-
 class Cut(NamedTuple):
     """A part of a text and what is put in its place. It begins and ends between tokens."""
 
@@ -227,21 +216,18 @@ class Source:
         found = _occurrences(self.words, tuple(pattern)) if pattern else ()
         return [at for at in found if self.is_live(self.tokens[at].start)]
 
-    def nearest(self, pattern: Sequence[str]) -> Near | None:
-        """Return the place of the longest prefix of ``pattern``; None if not even its first token occurs."""
-        best: tuple[int, int] | None = None
+    def nearest(self, pattern: Sequence[str]) -> tuple[int | None, str]:
+        """Return line and difference of the longest prefix of ``pattern``; None if not even its first token occurs."""
+        best, place = 0, 0
         for at in _occurrences(self.words, tuple(pattern[:1])) if pattern else ():
-            matched = 1
-            while matched < len(pattern) and self.words[at + matched : at + matched + 1] == (pattern[matched],):
-                matched += 1
-            if best is None or matched > best[0]:
-                best = matched, at
-        if best is None or best[0] == len(pattern):
-            return None
-        matched, at = best
-        differing = self.tokens[at + matched : at + matched + 1]
-        last = differing[0] if differing else self.tokens[-1]
-        return Near(matched, pattern[matched], differing[0].text if differing else "", last.line)
+            matched = next((n for n, word in enumerate(pattern) if self.words[at + n : at + n + 1] != (word,)), 0)
+            if matched > best:
+                best, place = matched, at
+        if not best:
+            return None, ""
+        differing = self.tokens[place + best : place + best + 1]
+        found = differing[0].text if differing else ""
+        return (*differing, self.tokens[-1])[0].line, f"`{found}` where `{pattern[best]}` was expected"
 
 
 @lru_cache(maxsize=256)

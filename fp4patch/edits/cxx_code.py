@@ -1,12 +1,26 @@
 """C++ for the edit ``replace``: code is a sequence of tokens, in the preprocessor's lines too."""
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 
-from fp4patch.edits.condition import binding_beside, loosest
 from fp4patch.edits.cxx import Cut, Token, block, lex, words
 from fp4patch.edits.cxx_edit import edited
 from fp4patch.edits.refusal import Refusal
+
+_TIGHT = (r"[~*/%+^.-]|[=!<>]=|<<|>>|!", r"(?<!&)&(?!&)", r"(?<!\|)\|(?!\|)")
+"""Operators that bind tighter than ``&&``."""
+
+
+def _loose(expression: Sequence[str]) -> set[str]:
+    """Return those of the operators ``?``, ``||`` and ``&&`` that are outside of an expression's brackets."""
+    depth, found = 0, set()
+    for before, word in pairwise(expression):
+        depth += (before in "([{") - (before in ")]}")
+        if depth <= 0 and (word == "?" or (before == word and word in "|&")):
+            found.add("?" if word == "?" else before + word)
+    return found
 
 
 class CxxCode:
@@ -26,8 +40,7 @@ class CxxCode:
 
     def nearest(self, pattern: str, /) -> tuple[int | None, str]:
         """Return the place with the longest beginning of the tokens."""
-        near = self._source.nearest(words(pattern))
-        return (near.line, f"`{near.found}` where `{near.expected}` was expected") if near else (None, "")
+        return self._source.nearest(words(pattern))
 
     def contains(self, whole: str, part: str, /) -> bool:
         """Tell whether tokens have others among them."""
@@ -74,14 +87,14 @@ class CxxCode:
         return Cut(start, gone[-1].end if gone else start, replace[new[lead - 1].end : come[-1].end] if come else "")
 
     def _check_operands(self, at: int, size: int, find: str, replace: str) -> None:
-        """Refuse a looser operator than there was where a tighter one beside the place would take an operand of it."""
+        """Refuse an operator that there was not where a tighter one beside the place would take an operand of it."""
         first, behind = self._source.tokens[at], at + size
         around = (self._source.tokens[max(0, at - 2) : at], self._source.tokens[behind : behind + 2])
-        before, after = ([t.text for t in side if t.directive == first.directive] for side in around)
-        looser = loosest(words(replace))
-        if looser < loosest(words(find)) and looser < binding_beside(before, after):
-            beside = " ".join([*before, "…", *after])
-            raise Refusal(f"`{replace}` as one operand", f"it stands in `{beside}`", first.line)
+        before, after = ("".join(t.text for t in side if t.directive == first.directive) for side in around)
+        added = _loose(words(replace)) - _loose(words(find))
+        tighter = [*_TIGHT, *({"&&"} if added - {"&&"} else ()), *({"||"} if "?" in added else ())] if added else []
+        if any(re.search(f"(?:{operator})$", before) or re.match(operator, after) for operator in tighter):
+            raise Refusal(f"`{replace}` as one operand", f"it stands in `{before} … {after}`", first.line)
 
     def _check(self, old: Sequence[Token], gone: Sequence[Token]) -> None:
         """Refuse tokens of more than one directive, and a name in a condition that is about more than this name."""

@@ -73,9 +73,7 @@ class Insert(Operation):
             at for at in source.find(pattern) if all(t.directive < 0 for t in source.tokens[at : at + len(pattern)])
         ]
         if len(sites) != 1:
-            near = source.nearest(pattern)
-            line = source.tokens[sites[1]].line if sites else near.line if near else None
-            nearest = f"`{near.found}` where `{near.expected}` was expected" if near and not sites else ""
+            line, nearest = (source.tokens[sites[1]].line, "") if sites else source.nearest(pattern)
             raise Refusal(f"1 site `{self.before}`", f"{len(sites)}", line, nearest)
         anchor = source.tokens[sites[0]]
         for conditional in source.conditionals:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fp4patch.edits.cxx import Comment, Cut, Near, Token, lex, read, reads_as_meant, words
+from fp4patch.edits.cxx import Comment, Cut, Token, lex, read, reads_as_meant, words
 from fp4patch.edits.cxx_edit import edited
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.refusal import Refusal
@@ -108,10 +108,9 @@ def test_finds_a_token_sequence_wherever_it_is_wrapped() -> None:
 
 def test_the_nearest_match_says_which_token_differs() -> None:
     source = lex("struct A;\nstruct B<int,\n  long> {")
-    assert source.nearest(words("struct B<int, float> {")) == Near(4 + 1, "float", "long", 3)
-    assert source.nearest(words("class C")) is None
-    assert source.nearest(words("struct A;")) is None, "it is all there"
-    assert lex("a b").nearest(["a", "b", "c"]) == Near(2, "c", "", 1)
+    assert source.nearest(words("struct B<int, float> {")) == (3, "`long` where `float` was expected")
+    assert source.nearest(words("class C")) == (None, "")
+    assert lex("a b").nearest(["a", "b", "c"]) == (1, "`` where `c` was expected")
 
 
 CONDITIONALS = """\
