@@ -10,9 +10,8 @@ has the other.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -30,7 +29,7 @@ from fp4patch.edits.operation import Look, Mistake, Operation, PatchedTree, Plac
 from fp4patch.edits.placement import THEIRS, Placement, enclosing, gates
 from fp4patch.edits.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
-from fp4patch.edits.software_fallback import OPERANDS, Choice, Site, encoder_text, inserts_for, text_of
+from fp4patch.edits.software_fallback import Choice, Site, encoder_text, inserts_for, text_of
 
 INPUTS = frozenset("fhrl")
 """Constraints of the inputs that are understood."""
@@ -143,11 +142,12 @@ class WrapAsm(Operation):
             if not path.is_file():
                 encoders = ", ".join(sorted(file.stem for file in path.parent.glob("*.cuh")))
                 yield Mistake(option, f"one of {encoders}", repr(options[option]))
+        for option in sorted(option for option in options if option.endswith("guard")):
+            if not _is_condition(options[option]):
+                yield Mistake(option, "a condition of the preprocessor", repr(options[option]))
 
 
-def _wrap(
-    edit: WrapAsm, template: Callable[[str], str], options: Mapping[str, str], source: Source
-) -> Rewritten | NothingToDo:
+def _wrap(edit: WrapAsm, template: Template, options: Mapping[str, str], source: Source) -> Rewritten | NothingToDo:
     scanned = scan(source)
     if scanned.strange:
         odd = scanned.strange[0]
@@ -159,11 +159,7 @@ def _wrap(
     if not scanned.encodes and not below:
         because = "; ".join(("no conversion from float to E2M1", *_decodes(scanned)))
         return NothingToDo(State.NOT_NEEDED, because, elsewhere=True)
-    choices = _choices(options)
-    names = (OPERANDS, *(choice.encoder for choice in choices.values()))
-    helper = {name: partial(template, f"{edit.encoders}/{name}.cuh") for name in names}
-    ending = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({choices[False].guard}))"
-    return _wrapped(source, scanned, below, ending, edit.gates, choices, helper)
+    return _wrapped(edit, template, _choices(options), source, scanned, below)
 
 
 STOCHASTIC = "stochastic_"
@@ -188,19 +184,15 @@ def _choice_for(statement: Statement, choices: Mapping[bool, Choice]) -> Choice:
 
 def _choice(options: Mapping[str, str], prefix: str) -> Choice:
     """Return the guard, on one line, and the encoder's name."""
-    guard = " ".join(options.get(f"{prefix}guard", "").split())
-    encoder = options.get(f"{prefix}encoder", "")
-    help_ = f"set both for this patch in the variant: options.<patch> = {{ {prefix}encoder = …, {prefix}guard = … }}"
-    if not encoder.isidentifier():
-        raise Refusal(f"an option `{prefix}encoder`, the name of an encoder", repr(encoder), advice=help_)
+    return Choice(" ".join(options[f"{prefix}guard"].split()), options[f"{prefix}encoder"])
+
+
+def _is_condition(guard: str) -> bool:
     try:
         value_of(words(guard))
-        sound = not lex(guard).comments
+        return not lex(guard).comments
     except ValueError:
-        sound = False
-    if not sound:
-        raise Refusal(f"an option `{prefix}guard`, a preprocessor condition", repr(guard), advice=help_)
-    return Choice(guard, encoder)
+        return False
 
 
 def _reached(source: Source, statement: Statement, below: Sequence[Conditional]) -> None:
@@ -213,43 +205,40 @@ def _reached(source: Source, statement: Statement, below: Sequence[Conditional])
 
 def needs_suffix(text: str, signs: Sequence[str]) -> str:
     """Return the first of the signs in a string of the text; empty if there is none."""
-    if any(sign in text for sign in signs):
-        for literal in _STRING.finditer(text):
-            for sign in signs:
-                if literal["string"] and sign in literal["string"]:
-                    return sign
-    return ""
+    strings = (found["string"] or "" for found in _STRING.finditer(text)) if any(sign in text for sign in signs) else ()
+    return next((sign for string in strings for sign in signs if sign in string), "")
 
 
 def _wrapped(
+    edit: WrapAsm,
+    template: Template,
+    choices: Mapping[bool, Choice],
     source: Source,
     scanned: Scan,
     below: Sequence[Conditional],
-    ending: str,
-    names: Sequence[str],
-    choices: Mapping[bool, Choice],
-    helper: Mapping[str, Callable[[], str]],
 ) -> Rewritten:
     for token in source.tokens:
         if token.text.lower().startswith("fp4patch"):
             raise Refusal("a file without fp4patch's own names", token.text, token.line, advice=THEIRS)
     placement = Placement(source)
     sites = [Site(statement, _understood(statement), _choice_for(statement, choices)) for statement in scanned.encodes]
-    opened = {gate.name.start: gate for site in sites for gate in gates(source, site.statement, names)} if names else {}
+    gated = sites if edit.gates else []
+    opened = {gate.name.start: gate for site in gated for gate in gates(source, site.statement, edit.gates)}
     conditionals = [c for c in (*below, *(gate.conditional for gate in opened.values())) if c]
     notes: list[str] = []
     inserts: list[tuple[int, str]] = []
     for site in sites:
         notes += placement.check(site.statement, site.choice.guard, conditionals)
         inserts += inserts_for(source, site)
+    ending = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({choices[False].guard}))"
     for floor in below:
         condition = floor.branches[0].condition
         inserts += [(condition[0].start, "("), (condition[-1].end, ending)]
     inserts += [(start, gate.opening) for start, gate in opened.items()]
     if sites:
         at = placement.file_scope(sites[0].statement.start)
-        headers = dict.fromkeys(name for site in sites for name in site.headers)
-        texts = [encoder_text(source.text, at, helper[name](), name) for name in sorted(headers)]
+        headers = {name: f"{edit.encoders}/{name}.cuh" for site in sites for name in site.headers}
+        texts = (encoder_text(source.text, at, template(path), name) for name, path in sorted(headers.items()))
         inserts.append((at, "".join(texts)))
     opened_lines = {floor.branches[0].opening.line for floor in below}
     lines = tuple(sorted({site.statement.line for site in sites} | opened_lines))

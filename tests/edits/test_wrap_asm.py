@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from cases import cases
@@ -200,21 +201,21 @@ def test_refuses_where_it_cannot_be_right(statement: str, found: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "wrong"),
     [
-        {},
-        {"encoder": "threshold"},
-        {"guard": GUARD},
-        OPTIONS | {"guard": "1) || (1"},
-        OPTIONS | {"guard": "1 // x"},
-        OPTIONS | {"guard": "(1"},
-        OPTIONS | {"encoder": "../x"},
+        ({}, ["encoder", "guard"]),
+        (OPTIONS, []),
+        ({"guard": GUARD}, ["encoder"]),
+        ({"encoder": "threshold", "gard": GUARD}, ["gard", "guard"]),
+        (OPTIONS | {"guard": "1) || (1"}, ["guard"]),
+        (OPTIONS | {"guard": "1 // x"}, ["guard"]),
+        (OPTIONS | {"guard": "(1"}, ["guard"]),
+        (OPTIONS | {"encoder": "other"}, ["encoder"]),
     ],
 )
-def test_refuses_without_a_sound_encoder_and_guard(options: dict[str, str]) -> None:
-    outcome = edited(function(asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')), options)
-    assert isinstance(outcome, Drift)
-    assert "options" in outcome.help
+def test_options_without_a_sound_encoder_and_guard_are_mistakes(options: dict[str, str], wrong: list[str]) -> None:
+    folder = Path(__file__).parents[2] / "patches/vllm"
+    assert [mistake.key for mistake in EDIT.option_mistakes(options, folder)] == wrong
 
 
 def test_a_guard_over_several_lines_becomes_one() -> None:
