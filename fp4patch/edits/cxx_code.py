@@ -14,13 +14,15 @@ _TIGHT = (r"[~*/%+^.-]|[=!<>]=|<<|>>|!", r"(?<!&)&(?!&)", r"(?<!\|)\|(?!\|)")
 
 
 def _loose(expression: Sequence[str]) -> set[str]:
-    """Return those of the operators ``?``, ``||`` and ``&&`` that are outside of an expression's brackets."""
+    """Return those of the operators ``?``, ``||`` and ``&&`` that are outside of brackets; all of text that is none."""
     depth, found = 0, set()
-    for before, word in pairwise(expression):
+    for before, word in pairwise([*expression, ""]):
         depth += (before in "([{") - (before in ")]}")
-        if depth <= 0 and (word == "?" or (before == word and word in "|&")):
+        if depth < 0:
+            break
+        if not depth and (word == "?" or before == word in ("|", "&")):
             found.add("?" if word == "?" else before + word)
-    return found
+    return {"?", "||", "&&"} if depth else found
 
 
 class CxxCode:
