@@ -43,24 +43,6 @@ class Catalog:
         """Return the target of that name; UsageError names the ones there are."""
         return _named(self.targets, name, "target")
 
-    def named(self, name: str) -> Variant | Patch | Target:
-        """Return the variant, patch or target of that name.
-
-        A patch may be named without its target. UsageError if nothing or more than one thing has that name.
-        """
-        found: list[Variant | Patch | Target] = [v for v in self.variants.values() if v.name == name]
-        found += [t for t in self.targets.values() if t.name == name]
-        found += [p for p in self.patches.values() if name in (p.id, p.name)]
-        if not found:
-            every = [*self.variants, *self.targets, *self.patches, *(patch.name for patch in self.patches.values())]
-            raise UsageError(
-                f"there is nothing named {name!r}", help=suggested(name, every, "`fp4patch show` lists what there is")
-            )
-        if len(found) > 1:
-            names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for thing in found)
-            raise UsageError(f"{name!r} names more than one thing", help=f"name one of {names}")
-        return found[0]
-
     def patches_of(self, variant: Variant, target: str) -> tuple[Patch, ...]:
         """Return the variant's patches for a target, in the order in which they apply."""
         chosen = variant.targets.get(target)

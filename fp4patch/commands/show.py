@@ -15,6 +15,8 @@ from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.options import every_name, json_option
 from fp4patch.core.document import Report
+from fp4patch.core.errors import UsageError
+from fp4patch.core.wording import suggested
 
 
 @dataclass(frozen=True)
@@ -36,25 +38,30 @@ def show(name: str | None, as_json: bool) -> None:
     The output has the reason for it, a link, and the releases and files that it applies to.
     """
     shown = contents(load(), name)
-    things: list[Variant | Patch | Target] = [*shown.variants, *shown.patches, *shown.targets]
     if as_json:
         console.emit(shown)
     elif name:
-        console.show(Group(*_described(asdict(things[0]), type(things[0]).__name__.lower())))
+        things: list[Variant | Patch | Target] = [*shown.variants, *shown.patches, *shown.targets]
+        for thing in things:
+            console.show(Group(*_described(asdict(thing), type(thing).__name__.lower())))
     else:
         console.show(Group(*_listed(shown)))
 
 
 def contents(catalog: Catalog, name: str | None) -> Shown:
-    """Return every field of the variant, patch or target of that name, or of all. UsageError: see ``Catalog.named``."""
-    named = catalog.named(name) if name else None
-    variants = tuple(variant for variant in catalog.variants.values() if named in (None, variant))
+    """Return every field of what has that name, or of all; a patch may be named without its target."""
+    variants = tuple(variant for variant in catalog.variants.values() if name in (None, variant.name))
+    targets = tuple(target for target in catalog.targets.values() if name in (None, target.name))
     patches = tuple(
         replace(patch, variants=tuple(v.name for v in catalog.variants.values() if patch.id in v.patch_ids))
         for patch in catalog.patches.values()
-        if named in (None, patch)
+        if name in (None, patch.id, patch.name)
     )
-    return Shown(variants, patches, tuple(target for target in catalog.targets.values() if named in (None, target)))
+    if name and not (variants or patches or targets):
+        every = [*catalog.variants, *catalog.targets, *catalog.patches, *(p.name for p in catalog.patches.values())]
+        advice = suggested(name, every, "`fp4patch show` lists what there is")
+        raise UsageError(f"there is nothing named {name!r}", help=advice)
+    return Shown(variants, patches, targets)
 
 
 def _listed(shown: Shown) -> Iterator[RenderableType]:
@@ -70,7 +77,7 @@ def _listed(shown: Shown) -> Iterator[RenderableType]:
 
 def _described(shown: Mapping[str, Any], kind: str) -> Iterator[RenderableType]:
     """Yield the title, then each part that has a value under its name, one per line; a pipe gets it complete."""
-    yield Text.assemble((shown["name"], "bold"), f"  {kind}")
+    yield Text.assemble(("/".join(shown[key] for key in ("target", "name") if key in shown), "bold"), f"  {kind}")
     yield console.Hanging("", shown["title"])
     for label, value in _facts(shown):
         if value:

@@ -26,32 +26,26 @@ class Runner:
     def __init__(self, environ: Mapping[str, str], limit: float = LIMIT) -> None:
         self._environ = dict(environ)
         self._limit = limit
-        self._running: set[subprocess.Popen[str]] = set()
+        self._started: list[subprocess.Popen[str]] = []
         self._lock = threading.Lock()
         self._stopped = False
 
     def run(self, command: Sequence[str | Path], *, scratch: Path) -> tuple[int, str, str]:
         """Exit status, stdout and stderr. Intermediate files go to ``scratch``, which is the working directory.
 
-        An interrupt that comes meanwhile ends the program. ProofError if it runs longer than the limit: it is ended
-        with its children.
+        An interrupt that comes meanwhile ends the program. ProofError if it does not start, or runs longer than the
+        limit: it is ended with its children.
         """
-        with self._lock:
-            if self._stopped:
-                raise Cancelled
-            try:
-                environ = self._environ | {"TMPDIR": str(scratch), "LC_ALL": "C"}
-                process = _start(command, scratch, environ, subprocess.DEVNULL)
-            except OSError as error:
-                raise ProofError(f"{command[0]} {error.strerror}", help="see `fp4patch doctor`") from error
-            self._running.add(process)
+        environ = self._environ | {"TMPDIR": str(scratch), "LC_ALL": "C"}
         try:
-            out, err = _finish(process, self._limit)
-        except TimeoutError as expired:
-            raise ProofError(f"{command[0]} {expired.strerror}", help="run verify again") from expired
-        finally:
             with self._lock:
-                self._running.discard(process)
+                if self._stopped:
+                    raise Cancelled
+                process = _start(command, scratch, environ)
+                self._started.append(process)
+            out, err = _finish(process, self._limit)
+        except OSError as error:
+            raise ProofError(f"{command[0]} {error.strerror}", help="see `fp4patch doctor`") from error
         if self._stopped:
             raise Cancelled
         return process.returncode, out, err
@@ -60,8 +54,9 @@ class Runner:
         """End every running program with its children, and start no more."""
         with self._lock:
             self._stopped = True
-            for process in self._running:
-                _end(process)
+            for process in self._started:
+                if process.returncode is None:
+                    _end(process)
 
 
 @dataclass(frozen=True)
@@ -91,18 +86,18 @@ def run(
     OSError is raised if it does not start, and TimeoutError, which is one, if it does not finish. Both have a
     ``strerror`` that fits behind the program's name.
     """
-    process = _start(command, folder, environ, subprocess.PIPE)
+    process = _start(command, folder, environ)
     out, err = _finish(process, limit, text)
     return Done(process.returncode, out, err)
 
 
 def _start(
-    command: Sequence[str | Path], folder: Path | None, environ: Mapping[str, str] | None, stdin: int
+    command: Sequence[str | Path], folder: Path | None, environ: Mapping[str, str] | None
 ) -> subprocess.Popen[str]:
     try:
         return subprocess.Popen(
             [str(part) for part in command],
-            stdin=stdin,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -116,7 +111,7 @@ def _start(
         raise
 
 
-def _finish(process: subprocess.Popen[str], limit: float | None, text: str | None = None) -> tuple[str, str]:
+def _finish(process: subprocess.Popen[str], limit: float | None, text: str = "") -> tuple[str, str]:
     """Return the output of a program. It is ended with its children after the limit, or by an interrupt."""
     with process:
         try:
