@@ -201,7 +201,7 @@ class _Builder(Compiler):
         built = self.compile(replace(probe, defines={}) if text else probe, source, arch, side, text, more)
         try:
             if not built.error:
-                return self._read([probe for probe, _ in unit], arch, built)
+                return self._read([probe for probe, _ in unit], built)
         except (ProofError, SassError) as error:
             # One probe that is not understood must not hide what the others came to.
             built = replace(built, error=f"{error.message}\n{error.help}")
@@ -209,7 +209,7 @@ class _Builder(Compiler):
         halves = (unit[:middle], unit[middle:]) if middle else ()
         return [result for half in halves for result in self.build(half, arch, side, more)] or [built]
 
-    def _read(self, probes: Sequence[Probe], arch: Arch, built: Compilation) -> list[Compilation]:
+    def _read(self, probes: Sequence[Probe], built: Compilation) -> list[Compilation]:
         """Return the probes of an object file with their listings."""
         if probes[0].kind is ProbeKind.HOST:
             return [built]
@@ -219,9 +219,9 @@ class _Builder(Compiler):
         if len(probes) == 1:
             if probes[0].kind is not ProbeKind.UNIT:
                 machine_code.must_have_one_kernel(built.content)
-            return [replace(built, listing=machine_code.unit_listing(text, built.content, arch=arch, log=built.log))]
+            return [replace(built, listing=machine_code.unit_listing(text, built.content))]
         names = [machine_code.kernel_of(probe.id, ()) for probe in probes]
-        listings = machine_code.kernel_listings(text, built.content, arch=arch, log=built.log, kernels=names)
+        listings = machine_code.kernel_listings(text, built.content, names)
         return [
             replace(built, listing=listing, lines=built.lines.of(name))
             for name, listing in zip(names, listings, strict=True)

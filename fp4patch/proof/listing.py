@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, shown
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
@@ -12,12 +11,9 @@ class SassListing(Document):
     """Machine code of one kernel, without the padding after its end, and without the same 20 instructions before every
     kernel for sm_87. Every line was parsed completely."""
 
-    arch: Arch = field(metadata=HIDDEN)
     instructions: tuple[Instruction, ...] = field(metadata=HIDDEN)
     labels: dict[int, str] = field(metadata=HIDDEN)
     """Label names of branch targets, by address."""
-    registers: int
-    """Registers per thread."""
     code_sha256: str
     """SHA-256 of the bytes of the code section. If two are equal, the code is identical."""
 

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
 from fp4patch.core.store import Store, key
@@ -29,32 +28,31 @@ def kernel_of(probe: str, names: Collection[str]) -> str:
     return KERNEL if KERNEL in names else f"{KERNEL}_{re.sub(r'[^0-9A-Za-z]', '_', probe.partition('/')[2])}"
 
 
-def kernel_listings(text: str, cubin: bytes, *, arch: Arch, log: str, kernels: Iterable[str]) -> list[SassListing]:
+def kernel_listings(text: str, cubin: bytes, kernels: Iterable[str]) -> list[SassListing]:
     """Return the listing of each of these kernels of a cubin, from what ``nvdisasm -c`` wrote of it.
 
-    ``log`` is the text of ``ptxas -v`` on the same cubin. SassError with the line that is not understood. What pads
-    the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT. So are the
-    instructions that ptxas puts before every kernel for sm_87.
+    SassError with the line that is not understood. What pads the code after its end is left out: the branch to itself
+    and the NOPs that follow the last EXIT. So are the instructions that ptxas puts before every kernel for sm_87.
     """
-    code, registers = read_sections(text), _registers(log)
+    code = read_sections(text)
     listings = []
     for name in kernels:
         instructions = without_padding(*code[name]) if name in code else ()
-        if not instructions or name not in registers:
+        if not instructions:
             raise ProofError(
-                f"the listing for {arch} holds no instruction of .text.{name}",
+                f"the listing holds no instruction of .text.{name}",
                 help="a probe that is compiled with others has one kernel and no other function",
             )
-        labels, digest = sass.labels(instructions, code[name][1]), code_digest(cubin, name, instructions)
-        listings.append(SassListing(arch, instructions, labels, registers[name], digest))
+        labels = sass.labels(instructions, code[name][1])
+        listings.append(SassListing(instructions, labels, code_digest(cubin, name, instructions)))
     return listings
 
 
-def unit_listing(text: str, cubin: bytes, *, arch: Arch, log: str = "") -> SassListing:
+def unit_listing(text: str, cubin: bytes) -> SassListing:
     """Return all functions of a cubin as one listing.
 
     They follow one another in the order of their names, each with its name as a label and without its padding;
-    addresses are counted on. ``registers`` is the largest number of any. SassError with a line that is not understood.
+    addresses are counted on. SassError with a line that is not understood.
     """
     instructions: list[Instruction] = []
     labels: dict[int, str] = {}
@@ -66,11 +64,8 @@ def unit_listing(text: str, cubin: bytes, *, arch: Arch, log: str = "") -> SassL
         labels[start + kept[0].address if kept else start] = name
         instructions += (replace(instruction, address=start + instruction.address) for instruction in kept)
     if not instructions:
-        raise ProofError(
-            f"the listing for {arch} holds no instruction",
-            help="the source instantiates no kernel on that architecture",
-        )
-    return SassListing(arch, tuple(instructions), labels, max(_registers(log).values(), default=0), code_digest(cubin))
+        raise ProofError("the listing holds no instruction", help="the source instantiates no kernel for the target")
+    return SassListing(tuple(instructions), labels, code_digest(cubin))
 
 
 def must_have_one_kernel(cubin: bytes) -> None:
@@ -154,11 +149,3 @@ def _disassembled(cubin: bytes) -> list[str | bytes]:
         named = [(file.name(section), section) for section in file.sections]
         parts = [(name, file.content(section)) for name, section in named if not name.startswith(_NOT_DISASSEMBLED)]
     return [str(generation), *(part for section in parts for part in section)]
-
-
-_REGISTERS = re.compile(r"Compiling entry function '(\w+)'(?:(?!Compiling entry).)*?Used (\d+) registers", re.DOTALL)
-
-
-def _registers(log: str) -> dict[str, int]:
-    """Return the registers per thread of each kernel, from the output of ``ptxas -v``."""
-    return {name: int(number) for name, number in _REGISTERS.findall(log)}

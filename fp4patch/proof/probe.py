@@ -41,7 +41,7 @@ class Compilation:
     content: bytes = b""
     """The object file: a cubin, or a host object; empty where the compiler refused."""
     log: str = ""
-    """Messages of the compiler: the resource usage of ptxas, or its errors."""
+    """Messages of the compiler."""
     error: str = ""
     """Why the compiler refused, or why the code is not understood."""
     unsupported: bool = False
@@ -142,7 +142,7 @@ class Compiler:
         return [place for name in probe.uses for place in self._headers[name]]
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
-        kind = ["-cubin", f"-arch={arch}", "-Xptxas", "-v", *WITH_LINES]
+        kind = ["-cubin", f"-arch={arch}", *WITH_LINES]
         if probe.kind is ProbeKind.HOST:
             # With -arch alone nvcc would compile the device's code twice, once for its PTX.
             target = f"-gencode=arch={str(arch).replace('sm', 'compute')},code={arch}"

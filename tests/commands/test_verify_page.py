@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from browser import PATIENCE, browser
-from verify_reports import F2FP, HOSTILE, REPORTS, SM121A, instruction, listing, on_121, report
+from verify_reports import F2FP, HOSTILE, REPORTS, instruction, listing, on_121, report
 
 from fp4patch.commands.verify_page import page
 from fp4patch.core.results import Problem, Verdict
@@ -82,7 +82,7 @@ def test_it_has_the_verdict_every_row_and_the_reason_of_a_failure() -> None:
 
 
 def hostile_report() -> VerifyReport:
-    code = listing(SM121A, instruction(0, "EXIT", HOSTILE), labels={0: HOSTILE})
+    code = listing(instruction(0, "EXIT", HOSTILE), labels={0: HOSTILE})
     result = dataclasses.replace(
         on_121(Verdict.FAIL), probe=HOSTILE, title=HOSTILE, error=HOSTILE, before=code, after=code,
         checks=(Check(HOSTILE, HOSTILE, Verdict.FAIL, HOSTILE),),
@@ -177,7 +177,7 @@ def long_report(probes: int, rows: int) -> VerifyReport:
     draw = random.Random(24)
 
     def result(number: int) -> ProbeResult:
-        before, after = (listing(SM121A, *(drawn(draw, index) for index in range(rows))) for _ in range(2))
+        before, after = (listing(*(drawn(draw, index) for index in range(rows))) for _ in range(2))
         return dataclasses.replace(on_121(), probe=f"cutlass/p{number}", before=before, after=after)
 
     return report(*map(result, range(probes)))
@@ -207,7 +207,7 @@ def test_listings_are_compressed_open_on_demand_and_fit_a_phone(running: Any, tm
 
 
 def test_long_stretches_fold_and_no_row_is_lost(running: Any, tmp_path: Path) -> None:
-    code = listing(SM121A, *(instruction(index, "FSEL", f"R{index}") for index in range(100)))
+    code = listing(*(instruction(index, "FSEL", f"R{index}") for index in range(100)))
     same = dataclasses.replace(on_121(), before=code, after=code)
     with opened(running, tmp_path / "a.html", report(same), "#t1-cutlass/e2m1-x2-sm_121a") as tab:
         more = tab.locator(".sass button")

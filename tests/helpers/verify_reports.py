@@ -32,17 +32,12 @@ def instruction(index: int, opcode: str, operands: str = "", predicate: str = ""
     return Instruction(16 * index, predicate, opcode, operands, type_of[opcode])
 
 
-def listing(
-    arch: Arch, *instructions: Instruction, registers: int = 8, labels: dict[int, str] | None = None
-) -> SassListing:
-    return SassListing(
-        arch, instructions, labels or {}, registers, hashlib.sha256(repr(instructions).encode()).hexdigest()
-    )
+def listing(*instructions: Instruction, labels: dict[int, str] | None = None) -> SassListing:
+    return SassListing(instructions, labels or {}, hashlib.sha256(repr(instructions).encode()).hexdigest())
 
 
-def hardware(arch: Arch) -> SassListing:
+def hardware() -> SassListing:
     return listing(
-        arch,
         instruction(0, "LDG.E", "R2, desc[UR4][R2.64]"),
         instruction(1, F2FP, "R0, R2, R3, RZ"),
         instruction(2, "EXIT"),
@@ -52,18 +47,16 @@ def hardware(arch: Arch) -> SassListing:
 def software() -> SassListing:
     """Return a load from elsewhere, and a branch over a selection, in place of the conversion."""
     return listing(
-        SM121A,
         instruction(0, "LDG.E", "R2, desc[UR4][R2.64+0x10]"),
         instruction(1, "BRA", "`(.L_x_0)", "@!P0"),
         instruction(2, "FSEL", "R1, R2, RZ, P1"),
         instruction(3, "EXIT"),
-        registers=10,
         labels={48: ".L_x_0", 64: ".L_x_9"},
     )
 
 
 def on_120() -> ProbeResult:
-    code = hardware(SM120A)
+    code = hardware()
     check = Check("identical", "SM120 must not change", Verdict.PASS, "no byte differs")
     return ProbeResult(
         "cutlass/e2m1-x2",
@@ -87,7 +80,7 @@ def on_121(verdict: Verdict = Verdict.PASS) -> ProbeResult:
         "two values",
         SM121A,
         ProbeKind.SASS,
-        hardware(SM121A),
+        hardware(),
         software(),
         checks,
     )

@@ -68,7 +68,7 @@ def build(toolchain: Toolchain, tmp_path: Path) -> Build:
         source += KERNEL.format(called=called)
         cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", f"-arch={arch}").read_bytes()
         text = disassembled(toolchain, cubin)
-        listing = machine_code.unit_listing(text, cubin, arch=arch)
+        listing = machine_code.unit_listing(text, cubin)
         return Subject("lib/eight", EIGHT, arch, side, cubin, listing, promise)
 
     return get

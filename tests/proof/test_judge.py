@@ -31,17 +31,15 @@ OPCODES = {
 }
 
 
-def listing(*opcodes: str, registers: int = 10) -> SassListing:
+def listing(*opcodes: str) -> SassListing:
     """Code that stores what it computes."""
-    return exactly("STG.E", *opcodes, registers=registers)
+    return exactly("STG.E", *opcodes)
 
 
-def exactly(*opcodes: str, registers: int = 10) -> SassListing:
+def exactly(*opcodes: str) -> SassListing:
     return SassListing(
-        arch=A121,
         instructions=tuple(Instruction(16 * n, "", opcode, "", OPCODES[opcode]) for n, opcode in enumerate(opcodes)),
         labels={},
-        registers=registers,
         code_sha256="0",
     )
 

@@ -87,7 +87,6 @@ def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: T
         assert one.after
         assert other.after
         assert one.after.instructions == other.after.instructions
-        assert one.after.registers == other.after.registers
         assert one.verdict is other.verdict is Verdict.PASS
     assert len({result.after.code_sha256 for result in both.results if result.after}) == 3
 

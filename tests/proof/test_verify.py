@@ -127,7 +127,6 @@ def test_the_patch_is_seen_on_its_target_and_nowhere_else(bench: Bench) -> None:
     assert on_121.after is not None
     # The pristine side is pristine although the sibling, not the header that probes include, was patched.
     assert not [i for i in on_121.before.instructions if i.opcode.startswith("MUFU")]
-    assert on_121.after.registers > 0
     assert on_121.after.count(InstructionClass.MEMORY) >= 2
     assert [(p.done, p.total) for p in bench.progress] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
     assert {p.what for p in bench.progress[1:]} == {

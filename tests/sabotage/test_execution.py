@@ -31,7 +31,7 @@ ENCODERS = Path(__file__).parents[2] / "encoders"
 
 
 def run(toolchain: Toolchain, does: Executes | Quantizes, code: bytes) -> Execution:
-    listing = machine_code.unit_listing(disassembled(toolchain, code), code, arch=ARCH)
+    listing = machine_code.unit_listing(disassembled(toolchain, code), code)
     subject = Subject("lib/mutant", does, ARCH, "patched", code, listing, Promise.EXACT)
     # A changed kernel, lifter or comparison is executed anew.
     (found,) = execute([subject], toolchain=toolchain, store=Store(cache_dir() / "executions"))

@@ -127,7 +127,7 @@ class Compiler:
                 return "rejected", refusal(done.err + done.out)
             text = process.run([str(self.nvdisasm), "-c", str(cubin)], limit=600).out
             content = cubin.read_bytes()
-        return judge(feature, machine_code.unit_listing(text, content, arch=target).instructions)
+        return judge(feature, machine_code.unit_listing(text, content).instructions)
 
 
 def kernel(feature: Feature, target: Arch, isa: str) -> str:

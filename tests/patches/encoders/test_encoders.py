@@ -54,7 +54,7 @@ def listing(tmp_path: Path, toolchain: Toolchain, text: str, arch: str) -> SassL
     flags = ("-cubin", f"-arch={arch}", "-Werror=all-warnings")
     cubin = compile_cuda(toolchain, text, tmp_path / "source.cubin", *flags).read_bytes()
     printed = disassembled(toolchain, cubin)
-    return machine_code.unit_listing(printed, cubin, arch=Arch.parse(arch))
+    return machine_code.unit_listing(printed, cubin)
 
 
 def test_there_are_four_and_what_they_share() -> None:
