@@ -40,8 +40,6 @@ class Compilation:
 
     content: bytes = b""
     """The object file: a cubin, or a host object; empty where the compiler refused."""
-    log: str = ""
-    """Messages of the compiler."""
     error: str = ""
     """Why the compiler refused, or why the code is not understood."""
     unsupported: bool = False
@@ -87,14 +85,13 @@ class Compiler:
         name = self._key(source, probe, flags, side, text)
         if kept := self._store.get(name):
             content, lines = base64.b64decode(kept["content"]), SourceLines(**kept["lines"])
-            error = "" if content else kept["log"]
-            return Compilation(content, kept["log"], error, cached=True, lines=lines)
+            return Compilation(content, kept["error"], cached=True, lines=lines)
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch:
             built = self._built(source, probe, flags, side, text, Path(scratch))
         # ptxas refuses an instruction that the target does not have every time; another error may be the machine's.
         if not built.error or _NOT_ON_TARGET.search(built.error):
             encoded = base64.b64encode(built.content).decode()
-            self._store.put(name, {"content": encoded, "log": built.log, "lines": asdict(built.lines)})
+            self._store.put(name, {"content": encoded, "error": built.error, "lines": asdict(built.lines)})
         return built
 
     def _built(
@@ -130,13 +127,12 @@ class Compiler:
         log = log.replace(str(folder), str(side.root)).strip()
         lines = source_lines(preprocessed, assembly, folder, side.watched)
         if status == 0 and product.is_file():
-            return Compilation(product.read_bytes(), log, lines=lines)
+            return Compilation(product.read_bytes(), lines=lines)
         log = log or f"nvcc ended with status {status} without a message"
         if first := _ERROR.search(log):
             log = log[first.start() :]  # warnings precede it, and can be megabytes too
-        if len(log) > _LONGEST_ERROR:
-            log = log[:_LONGEST_ERROR] + "\n…"
-        return Compilation(log=log, error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
+        log = log[:_LONGEST_ERROR]
+        return Compilation(error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
 
     def _real_headers(self, probe: Probe) -> list[Path]:
         return [place for name in probe.uses for place in self._headers[name]]
