@@ -4,7 +4,6 @@ Triton brings a ptxas of its own; that one is in :mod:`fp4patch.doctor.packages`
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,8 +51,7 @@ def toolkits(host: Host) -> tuple[Toolkit, ...]:
 
 def _roots(host: Host) -> Iterator[tuple[str, Path]]:
     yield from named_roots(host.environ)
-    with suppress(ToolchainError):  # a script in the place of nvcc; the search for the one to use reports it
-        yield from (("PATH", root) for root in roots_on_path(host.path))
+    yield from (("PATH", root) for root in roots_on_path(host.path))
     for usual in sorted((host.root / "usr/local").glob("cuda*")):
         yield f"/{usual.relative_to(host.root)}", usual
     yield from ((WHEELS, root) for root in wheel_roots((*host.site_packages, *host.own)))

@@ -159,7 +159,7 @@ class Compiler:
             raise ProofError(f"{error.filename} cannot be read: {error.strerror}") from error
         return key(
             source_hash("fp4patch.proof"),
-            *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, headers),
+            *(info.nvcc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, headers),
             *("include", *self._target.include, side.digest, *probe.include),
             *("flags", *flags, "watched", *side.watched, "text", text, source.name),
             *self._own_files(source, text, tuple(_stand_ins(probe, source))),

@@ -60,7 +60,6 @@ class ToolchainInfo(Document):
 
     nvcc: str
     ptxas: str
-    cicc: str
     nvdisasm: str
     host_compiler: str
     cuda_root: str

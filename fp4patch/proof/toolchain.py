@@ -1,4 +1,4 @@
-"""Find one CUDA toolkit and one disassembler, and refuse parts that do not belong together.
+"""Find one CUDA toolkit and one disassembler that is not older.
 
 Order: CUDA_HOME or CUDA_PATH; the toolkit wheels in this Python (``pip install 'fp4patch[cuda]'``); ``nvcc`` on PATH;
 /usr/local/cuda, where a DGX Spark has it, on PATH only in login shells. A toolkit that the user names is used or
@@ -14,7 +14,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -60,7 +59,7 @@ class Toolchain:
 def find_toolchain(
     *, environ: Mapping[str, str] | None = None, site_packages: Sequence[Path] | None = None, usual: Path = USUAL
 ) -> Toolchain:
-    """Find and check a toolkit; ToolchainError names the missing or mixed parts, and the remedy.
+    """Find and check a toolkit; ToolchainError names the missing parts, and the remedy.
 
     ``site_packages`` are the directories that may hold NVIDIA's wheels; by default those that this Python imports from.
     """
@@ -71,19 +70,13 @@ def find_toolchain(
     for tool in (nvcc, ptxas, cicc):
         if not os.access(tool, os.X_OK):
             raise ToolchainError(f"the CUDA toolkit in {root} has no {tool.relative_to(root)}", help=_REMEDY)
-    versions = {"nvcc": version_of(nvcc), "cicc": stated_version(cicc), "ptxas": version_of(ptxas)}
-    if len({release(version) for version in versions.values()}) > 1:
-        mixed = ", ".join(f"{tool} {version}" for tool, version in versions.items())
-        raise ToolchainError(
-            f"the CUDA toolkit in {root} is mixed: {mixed}",
-            help="their intermediate files do not fit each other; reinstall all parts of one release: " + INSTALL,
-        )
     programs = (place / "bin/nvdisasm" for place in dict.fromkeys((root, *wheels)))
     disassemblers = {tool: version_of(tool) for tool in programs if os.access(tool, os.X_OK)}
     nvdisasm, disassembler = max(disassemblers.items(), key=lambda item: release(item[1]), default=(root, ""))
-    if not disassembler or release(disassembler) < release(versions["ptxas"]):
+    assembler = version_of(ptxas)
+    if not disassembler or release(disassembler) < release(assembler):
         raise ToolchainError(
-            f"there is no nvdisasm as new as ptxas {versions['ptxas']}, whose code an older one may misread",
+            f"there is no nvdisasm as new as ptxas {assembler}, whose code an older one may misread",
             help=f"{INSTALL} brings one",
         )
     host, host_version = _host_compiler(environ, root)
@@ -96,9 +89,8 @@ def find_toolchain(
         environ={name: environ[name] for name in _PASSED_ON if name in environ},
         fingerprint=_fingerprint([*(root / name for name in _WHAT_COMPILES), nvdisasm, host]),
         info=ToolchainInfo(
-            nvcc=versions["nvcc"],
-            ptxas=versions["ptxas"],
-            cicc=versions["cicc"],
+            nvcc=version_of(nvcc),
+            ptxas=assembler,
             nvdisasm=disassembler,
             host_compiler=f"{host.name} {host_version}",
             cuda_root=str(root),
@@ -122,22 +114,11 @@ def named_roots(environ: Mapping[str, str]) -> list[tuple[str, Path]]:
 
 
 def roots_on_path(path: str) -> Iterator[Path]:
-    """Yield the toolkit of each nvcc and ptxas in the directories of PATH.
-
-    A script in the place of nvcc that leads to none is left out. ToolchainError where there is nothing else.
-    """
-    unknown: list[ToolchainError] = []
-    number = 0
+    """Yield the toolkit of each nvcc and ptxas in the directories of PATH; a script that leads to none is left out."""
     for folder in filter(None, path.split(os.pathsep)):
         for tool in ("nvcc", "ptxas"):
-            if os.access(program := Path(folder) / tool, os.X_OK):
-                try:
-                    yield _root_of(program)
-                    number += 1
-                except ToolchainError as error:
-                    unknown.append(error)
-    if unknown and not number:
-        raise unknown[0]
+            if os.access(program := Path(folder) / tool, os.X_OK) and (root := _root_of(program)):
+                yield root
 
 
 def _root(environ: Mapping[str, str], wheels: Sequence[Path], usual: Path) -> Path:
@@ -153,11 +134,11 @@ def _root(environ: Mapping[str, str], wheels: Sequence[Path], usual: Path) -> Pa
     for root in chain(wheels, roots_on_path(environ.get("PATH", os.defpath)), [usual]):
         if os.access(root / "bin/nvcc", os.X_OK):
             return root
-    where = f"this Python's packages, on PATH or in {usual}"
-    raise ToolchainError(f"there is no CUDA compiler: no nvcc in {where}", help=_REMEDY)
+    where = f"in this Python's packages, on PATH or in {usual}"
+    raise ToolchainError(f"there is no CUDA compiler: no nvcc of a toolkit {where}", help=_REMEDY)
 
 
-def _root_of(program: Path) -> Path:
+def _root_of(program: Path) -> Path | None:
     """Return the toolkit of an nvcc or ptxas; it may be a symlink, and nvcc a script that calls another."""
     real = program.resolve()
     if program.name != "nvcc" or (real.parent.parent / "nvvm").is_dir():
@@ -165,9 +146,8 @@ def _root_of(program: Path) -> Path:
     # A dry run prints the variables of nvcc.profile, of which TOP is the root.
     told = _output([str(program), "--dryrun", "-cubin", "-x", "cu", os.devnull])
     top = re.search(r"^#\$ TOP=(.+)$", told, re.MULTILINE)
-    if top is None or not (root := Path(top[1].strip()).resolve()).joinpath("bin/nvcc").is_file():
-        raise ToolchainError(f"{program} does not state the path of its toolkit", help=_REMEDY)
-    return root
+    root = Path(top[1].strip()).resolve() if top else None
+    return root if root and (root / "bin/nvcc").is_file() else None
 
 
 def _fingerprint(programs: Sequence[Path]) -> str:
@@ -217,15 +197,6 @@ def newest_gcc(root: Path) -> int | None:
 def version_of(tool: Path) -> str:
     """Return the release that nvcc, ptxas or a disassembler prints: ``13.0.88``. ToolchainError if it prints none."""
     stated = RELEASE.search(_output([str(tool), "--version"]).encode())
-    if stated is None:
-        raise ToolchainError(f"{tool} does not state its version", help=_REMEDY)
-    return stated[1].decode()
-
-
-@cache
-def stated_version(tool: Path) -> str:
-    """Return the version inside a file of 70 MB: cicc has no option that prints it."""
-    stated = RELEASE.search(tool.read_bytes())
     if stated is None:
         raise ToolchainError(f"{tool} does not state its version", help=_REMEDY)
     return stated[1].decode()

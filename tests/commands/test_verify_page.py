@@ -89,7 +89,7 @@ def hostile_report() -> VerifyReport:
     )  # fmt: skip
     problem = Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE)
     return dataclasses.replace(
-        report(result, problems=(problem,), tree=HOSTILE), toolchain=ToolchainInfo(*[HOSTILE] * 7), variant=HOSTILE,
+        report(result, problems=(problem,), tree=HOSTILE), toolchain=ToolchainInfo(*[HOSTILE] * 6), variant=HOSTILE,
         target=HOSTILE, version=HOSTILE, patches=(HOSTILE,), fp4patch=HOSTILE, finished=HOSTILE,
     )  # fmt: skip
 

@@ -105,9 +105,7 @@ def unsupported() -> ProbeResult:
 
 
 def report(*results: ProbeResult, problems: tuple[Problem, ...] = (), tree: str = "./cutlass") -> VerifyReport:
-    tools = ToolchainInfo(
-        "13.0.88", "13.0.88", "13.0.88", "13.5.37", "g++ 12.2.0", "/opt/cuda", "/opt/cuda/bin/nvdisasm"
-    )
+    tools = ToolchainInfo("13.0.88", "13.0.88", "13.5.37", "g++ 12.2.0", "/opt/cuda", "/opt/cuda/bin/nvdisasm")
     return VerifyReport(
         "next2", "cutlass", "4.2.1", tree, ("cutlass/e2m1-guard 1",), (SM120A, SM121A), tools, results, problems, 1.25,
         "0.1.0", "2026-01-02T03:04:05Z",
