@@ -30,7 +30,7 @@ GROUPS = {
         "apply": ("apply:apply", "Apply a variant's patches to all TREEs, or to none."),
         "new-patch": ("new_patch:new_patch", "Make a patch of FILE.diff, a pull request of TARGET."),
         "status": ("status:status", "Report the state of each file and patch of a TREE."),
-        "revert": ("revert:revert", "Restore the pristine bytes of all TREEs, or of none."),
+        "revert": ("apply:revert", "Restore the pristine bytes of all TREEs, or of none."),
         "export": ("export:export", "Export the patches of a variant as changes for upstream."),
     },
     "Prove": {

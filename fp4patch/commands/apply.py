@@ -1,4 +1,4 @@
-"""``fp4patch apply``: bring trees to the state of a variant. What it prints is what ``revert`` prints too."""
+"""``fp4patch apply`` and ``fp4patch revert``: bring trees to the state of a variant, or of none."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Group, RenderableType
 
+from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.options import TREES, WITH, json_option, variant_option
 from fp4patch.console import Hanging, Verbatim, emit, printable, problems, show
@@ -53,12 +54,23 @@ def apply(
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
+@click.command(epilog="Example: fp4patch revert vllm")
+@TREES
+@json_option("fp4patch.tree.apply:Applied")
+def revert(trees: tuple[Path, ...], as_json: bool) -> None:
+    """Restore the pristine bytes of all TREEs, or of none.
+
+    The receipts are removed too.
+    """
+    report(trees_.revert(trees), diff=False, as_json=as_json)
+
+
 def _without_variant(trees: tuple[Path, ...], error: NoVariantError) -> Applied:
     """Return the result for a tree that needs no variant. UsageError recommends the one that another tree needs."""
     from fp4patch.doctor.compilers import toolkit  # noqa: PLC0415 - it looks for a compiler
     from fp4patch.doctor.tree_answers import recommend  # noqa: PLC0415
 
-    tree = error.tree
+    tree = identify_all(trees, load())[0]
     advice = recommend(tree, toolkit())
     if advice and not advice.variant and len(trees) == 1:
         version = str(tree.version or "")

@@ -73,19 +73,21 @@ def export(tree: Path, variant: str, names: tuple[str, ...], form: str, output: 
     """Export the patches of a variant as changes for upstream.
 
     Each patch becomes one change against the pristine TREE, in upstream's names and formatting. The TREE is not
-    changed. The same input gives the same bytes: mails have the author of GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, and the
-    date of SOURCE_DATE_EPOCH, else one in 1970.
+    changed. The same input gives the same bytes: mails have the author of GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, and a
+    date in 1970.
     """
     if output and output.is_dir() and any(output.iterdir()):
         raise Fp4PatchError(f"{output} is not empty", help="name another directory with --output")
     made = series(tree, variant, names, form)
-    for name, text in made.files.items() if output else ():
-        write(Path(output or ".") / name, text.encode("utf-8", "surrogateescape"))
+    if output:
+        for name, text in made.files.items():
+            write(output / name, text.encode("utf-8", "surrogateescape"))
     if as_json:
         emit(made)
     elif output:
         click.echo(f"{variant} for {made.target} {made.version}: {len(made.patches)} patches, written to {output}")
-        click.echo("".join(f"  {patch}: nothing to do in this release\n" for patch in made.unchanged), nl=False)
+        for patch in made.unchanged:
+            click.echo(f"  {patch}: nothing to do in this release")
     else:
         click.echo("".join(made.files.values()).encode("utf-8", "surrogateescape"), nl=False)
 
@@ -151,29 +153,20 @@ def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence
             problems=list(folds.problems),
             help="`fp4patch apply --check` shows the same; a release that the patch was tried on has no such problem",
         )
-    return {
-        path: _renamed(unstamped(done.desired), target)
-        for path, done in folds.files.items()
-        if done.patches and done.desired is not None
-    }
-
-
-def _renamed(text: bytes, target: str) -> bytes:
-    """Return the text with the target's name in place of ours in namespaces, macros and variables."""
-    return text.replace(b"fp4patch_", f"{target}_".encode()).replace(b"FP4PATCH_", f"{target.upper()}_".encode())
+    names = ((b"fp4patch_", f"{target}_".encode()), (b"FP4PATCH_", f"{target.upper()}_".encode()))
+    desired = {path: unstamped(done.desired or b"") for path, done in folds.files.items() if done.patches}
+    for ours, theirs in names:
+        desired = {path: text.replace(ours, theirs) for path, text in desired.items()}
+    return desired
 
 
 def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
     """Return the text with its changed lines as clang-format sets them by the tree's own style."""
     if PurePosixPath(path).suffix not in CXX:
         return text
-    beside = Path(sys.executable).with_name("clang-format")
-    program = str(beside) if beside.exists() else shutil.which("clang-format")
+    program = shutil.which("clang-format", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
     if program is None:
-        raise Refused(
-            f"{style} defines the format of upstream's code, and there is no clang-format here",
-            help=install("export"),
-        )
+        raise Refused(f"{style} is the format of upstream's code, and there is no clang-format", help=install("export"))
     matcher = difflib.SequenceMatcher(None, pristine.splitlines(), text.splitlines(), autojunk=False)
     lines = [
         f"--lines={new + 1}:{end}" for tag, _, _, new, end in matcher.get_opcodes() if tag != "equal" and end > new
@@ -190,16 +183,13 @@ def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
 
 def _mail(patch: Patch, variant: str, place: str, diff: str) -> str:
     """Return a mail as ``git format-patch`` writes it. ``place``: ``1/3``."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "0")
-    if not epoch.isdecimal():
-        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}, which is not a number of seconds")
     name = os.environ.get("GIT_AUTHOR_NAME", "fp4patch")
     author = f"{name} <{os.environ.get('GIT_AUTHOR_EMAIL', 'fp4patch@localhost')}>"
     subject = f"[PATCH {place}] {patch.title}"
     return (
         f"From {'0' * 40} Mon Sep 17 00:00:00 2001\n"
         f"From: {' '.join(author.split())}\n"
-        f"Date: {formatdate(int(epoch))}\n"
+        f"Date: {formatdate(0)}\n"
         f"Subject: {Header(subject, 'us-ascii' if subject.isascii() else 'utf-8', maxlinelen=WIDTH).encode()}\n"
         "MIME-Version: 1.0\n"
         "Content-Type: text/plain; charset=UTF-8\n"

@@ -6,19 +6,17 @@ variant is another fold, and reverting is the empty one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from fp4patch import __version__
-from fp4patch.catalog.identify import Identified, identify_all
+from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.outside import read as read_outside
-from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.plan import patches_of
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
@@ -26,19 +24,14 @@ from fp4patch.core.results import Problem, Rewritten, State
 from fp4patch.tree.files import sha256, unified
 from fp4patch.tree.fold import FoldedTree, fold_tree, fold_variant
 from fp4patch.tree.locked import LockedTree, locked
-from fp4patch.tree.receipt import KeptDiff, PatchStatus, Receipt, Remainder
-from fp4patch.tree.status import bypasses, is_as_recorded, patch_states, release_notes
+from fp4patch.tree.receipt import PatchStatus, Receipt, Remainder
+from fp4patch.tree.status import bypasses, folded, patch_states, record_of, release_notes
 from fp4patch.tree.write import FileResult, Staged, stage
 from fp4patch.tree.write import write as write_all
 
 
 class NoVariantError(UsageError):
     """No variant was named for a tree to which none is applied."""
-
-    def __init__(self, tree: Identified, variants: Iterable[str]) -> None:
-        message = f"no variant is applied to {tree.root} yet, and none was named"
-        super().__init__(message, help=f"variants: {', '.join(variants)}")
-        self.tree = tree
 
 
 class ApplyState(StrEnum):
@@ -132,21 +125,12 @@ def apply(
             keeps = tree.outside if not (named or name) else ()
             whole = catalog.including([*(p for p in named if p.target == tree.known.target.name), *keeps])
             chosen = whole.variant(name or _applied_variant(tree, every, catalog).name)
-            patches, options = patches_of(chosen, tree.known, whole)
-            record = _record(tree, chosen.name, patches)
-            if tree.receipt and is_as_recorded(tree, record):
-                current = {path: tree.current(path) for path in tree.on_record}
-                files = {p: FileResult(p, file.patches, current[p], current[p]) for p, file in tree.on_record.items()}
-                staged.append(Staged(tree, files, ends=tree.receipt))
-                result = _result(staged[-1], tree.receipt)
-            else:
-                folds = fold_tree(tree, chosen.name, patches, options)
-                done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
-                record = replace(record, states=patch_states(folds, done), remainders=folds.remainders)
-                diffs = (patch.diff for patch in patches if isinstance(patch, OutsidePatch))
-                staged.append(stage(tree, folds.files, record, diffs))
-                result = _result(staged[-1], record, folds)
-            results.append(replace(result, notes=(*result.notes, *release_notes(tree, every))))
+            folds, record = folded(tree, chosen, whole)
+            done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
+            record = replace(record, states=record.states or patch_states(folds, done), remainders=folds.remainders)
+            diffs = (patch.diff for patch in folds.patches if isinstance(patch, OutsidePatch))
+            staged.append(stage(tree, folds.files, record, diffs))
+            results.append(_result(staged[-1], record, folds, *release_notes(tree, every)))
         applied = Applied("apply", write, _all_or_nothing(results))
         if write and not applied.refused:
             write_all(staged)
@@ -160,7 +144,7 @@ def revert(trees: Sequence[Path]) -> Applied:
         for tree in every:
             folds = fold_tree(tree, "", (), {})
             staged.append(stage(tree, folds.files))
-            record = replace(tree.receipt or _record(tree, "", ()), states=(), remainders=())
+            record = replace(tree.receipt or record_of(tree, "", ()), states=(), remainders=())
             results.append(_result(staged[-1], record, folds))
         reverted = Applied("revert", True, _all_or_nothing(results))
         if not reverted.refused:
@@ -168,23 +152,9 @@ def revert(trees: Sequence[Path]) -> Applied:
     return reverted
 
 
-def _record(tree: LockedTree, variant: str, patches: Sequence[Patch]) -> Receipt:
-    """Return what a receipt says before anything is folded."""
-    return Receipt(
-        fp4patch=__version__,
-        target=tree.known.target.name,
-        version=str(tree.known.version or ""),
-        variant=variant,
-        patches=tuple(f"{patch.id} {patch.version}" for patch in patches),
-        files={},
-        diffs=tuple(KeptDiff(p.id, p.link, sha256(p.diff)) for p in patches if isinstance(p, OutsidePatch)),
-    )
-
-
-def _result(staged: Staged, record: Receipt, folds: FoldedTree | None = None) -> TreeResult:
-    """Return the result for a tree; without a fold, nothing changed since its receipt."""
+def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> TreeResult:
     known = staged.tree.known
-    problems = (*(folds.problems if folds else ()), *staged.problems)
+    problems = (*folds.problems, *staged.problems)
     if problems:
         state = ApplyState.REFUSED
     elif not staged.changed:
@@ -200,7 +170,7 @@ def _result(staged: Staged, record: Receipt, folds: FoldedTree | None = None) ->
         files=tuple(file for file in staged.files.values() if file.patches or file.changed),
         problems=problems,
         patches=record.states,
-        notes=(*_notes(staged.tree, folds), *bypasses(known.root, known.target)),
+        notes=(*_notes(staged.tree, folds), *notes, *bypasses(known.root, known.target)),
         remainders=record.remainders,
         edits=_edits(staged),
     )
@@ -221,10 +191,10 @@ def _edits(staged: Staged) -> str:
     return diffs
 
 
-def _notes(tree: LockedTree, folds: FoldedTree | None) -> Iterator[str]:
+def _notes(tree: LockedTree, folds: FoldedTree) -> Iterator[str]:
     if tree.interrupted:
         yield "a command was interrupted here before"
-    for path, patch, outcome in folds.outcomes() if folds else ():
+    for path, patch, outcome in folds.outcomes():
         if isinstance(outcome, Rewritten):
             yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
 
@@ -241,7 +211,9 @@ def _applied_variant(tree: LockedTree, every: Sequence[LockedTree], catalog: Cat
     target = tree.known.target.name
     applied = {other.receipt.variant for other in ([tree] if tree.receipt else every) if other.receipt}
     if len(applied) != 1:
-        raise NoVariantError(tree.known, (v.name for v in catalog.variants.values() if target in v.targets))
+        variants = [variant.name for variant in catalog.variants.values() if target in variant.targets]
+        message = f"no variant is applied to {tree.root} yet, and none was named"
+        raise NoVariantError(message, help=f"variants: {', '.join(variants)}")
     (name,) = applied
     if name not in catalog.variants:
         raise UsageError(

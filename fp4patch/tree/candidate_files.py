@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fp4patch.catalog.manifest import DATA, data_root, load
 from fp4patch.catalog.patch import Patch
@@ -26,7 +26,18 @@ def candidates(tree: LockedTree) -> CandidateFiles:
     A command looks at a tree once. Refused: a directory may not be read.
     """
     if tree.candidates is None:
-        tree.candidates = _candidates(tree, [p for p in load().patches.values() if p.target == tree.known.target.name])
+        patches = [patch for patch in load().patches.values() if patch.target == tree.known.target.name]
+        by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
+        files, unsearched = [], {}
+        for file, content in _sources(tree):
+            if isinstance(content, str) and not by_name(file):
+                unsearched[file] = content
+            elif content is None or isinstance(content, str) or file in tree.on_record:
+                files.append(file)  # the fold and the search report what cannot be read
+            elif by_name(file) or find_stamp(content) or any(look(content) for look in looks[language(file)]):
+                files.append(file)
+                tree.contents[file] = content
+        tree.candidates = CandidateFiles(tuple(files), unsearched)
     return tree.candidates
 
 
@@ -41,20 +52,6 @@ def basis(tree: LockedTree, patched: Mapping[str, str]) -> str:
     parts = (f"{file} {digest}" for file, digest in sorted({**tree.hashes, **patched}.items()))
     data = files_hash(*(data_root() / folder for folder in DATA))
     return key(source_hash("fp4patch"), data, *map(os.fsencode, parts))
-
-
-def _candidates(tree: LockedTree, patches: Sequence[Patch]) -> CandidateFiles:
-    by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
-    files, unsearched = [], {}
-    for file, content in _sources(tree):
-        if isinstance(content, str) and not by_name(file):
-            unsearched[file] = content
-        elif content is None or isinstance(content, str) or file in tree.on_record:
-            files.append(file)  # the fold and the search report what cannot be read
-        elif by_name(file) or find_stamp(content) or any(look(content) for look in looks[language(file)]):
-            files.append(file)
-            tree.contents[file] = content
-    return CandidateFiles(tuple(files), unsearched)
 
 
 def _sources(tree: LockedTree) -> Iterator[tuple[str, bytes | str | None]]:

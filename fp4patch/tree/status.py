@@ -9,19 +9,22 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from fp4patch import __version__
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.plan import patches_of
 from fp4patch.catalog.target import Target
+from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import Document, Report, key, shown
-from fp4patch.core.errors import Refused
 from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, NothingToDo, Problem, Rewritten, State
 from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import sha256
-from fp4patch.tree.fold import FoldedTree, fold_tree, fold_variant, without_receipt
+from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, without_receipt
 from fp4patch.tree.locked import COMPLETION, LockedTree, locked
-from fp4patch.tree.receipt import PatchStatus, Receipt, Remainder
+from fp4patch.tree.receipt import KeptDiff, PatchStatus, Receipt, Remainder
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,6 @@ class TreeStatus(Document):
     notes: tuple[str, ...]
     remainders: tuple[Remainder, ...] = ()
     """Places that the patches of the variant leave unchanged."""
-    interrupted: bool = False
-    """True if a command was interrupted here while it replaced files."""
 
     @property
     @shown()
@@ -61,8 +62,6 @@ class TreeStatus(Document):
         states = {file.state for file in self.files} or {State.PRISTINE}
         counted = {State.REVERSED, State.DRIFTED} if self.variant else {State.REVERSED}
         states |= counted & {patch.state for patch in self.patches}
-        if self.interrupted:
-            states.add(State.OUTDATED)
         return next(state for state in State if state in states)
 
 
@@ -84,17 +83,15 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Tr
     known, receipt, remainders = tree.known, tree.receipt, tuple[Remainder, ...]()
     catalog = catalog.including(tree.outside)
     variant = catalog.variants.get(receipt.variant) if receipt else None
-    if receipt and is_as_recorded(tree):
-        files = {path: FileStatus(path, State.APPLIED, file.patches) for path, file in receipt.files.items()}
-        patches, remainders = receipt.states, receipt.remainders
-    elif variant:
-        folds = fold_variant(tree, variant, catalog)
+    if variant:
+        folds, record = folded(tree, variant, catalog)
         files = {}
         for path, done in folds.files.items():
             drifted = done.problems and tree.current(path) == tree.pristine(path)
             state = State.DRIFTED if drifted else tree.state(path, done.desired)
+            state = State.OUTDATED if tree.interrupted and state is State.APPLIED else state
             files[path] = FileStatus(path, state, done.patches)
-        patches = patch_states(folds, {path: file.state for path, file in files.items()})
+        patches = record.states or patch_states(folds, {path: file.state for path, file in files.items()})
         remainders = folds.remainders
     else:
         files = {path: FileStatus(path, tree.state(path, None), file.patches) for path, file in tree.on_record.items()}
@@ -117,7 +114,6 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Tr
         patches,
         tuple(notes),
         remainders,
-        tree.interrupted,
     )
 
 
@@ -131,20 +127,32 @@ def bypasses(root: Path, target: Target) -> Iterator[str]:
             yield f"{os.path.commonpath([os.path.dirname(path) for path in found])}: {modules}: {bypass.because}"  # noqa: PTH120 - the same
 
 
-def is_as_recorded(tree: LockedTree, expected: Receipt | None = None) -> bool:
-    """Tell whether nothing changed since the receipt: its files, the tree's other sources, and fp4patch itself.
+def record_of(tree: LockedTree, variant: str, patches: Sequence[Patch]) -> Receipt:
+    """Return what a receipt says before anything is folded."""
+    return Receipt(
+        fp4patch=__version__,
+        target=tree.known.target.name,
+        version=str(tree.known.version or ""),
+        variant=variant,
+        patches=tuple(f"{patch.id} {patch.version}" for patch in patches),
+        files={},
+        diffs=tuple(KeptDiff(p.id, p.link, sha256(p.diff)) for p in patches if isinstance(p, OutsidePatch)),
+    )
 
-    ``expected``: what the receipt is to say, beside its files and what came of them.
+
+def folded(tree: LockedTree, variant: Variant, catalog: Catalog) -> tuple[FoldedTree, Receipt]:
+    """Return the fold of a variant, and what a receipt says of it.
+
+    Both are read from the tree's receipt as long as nothing changed since: its files, the tree's other sources, and
+    fp4patch itself.
     """
-    receipt = tree.receipt
-    if receipt is None or tree.interrupted:
-        return False
-    if expected and expected != replace(receipt, files={}, states=(), remainders=(), basis=""):
-        return False
-    try:
-        return basis(tree, {path: sha256(tree.current(path)) for path in receipt.files}) == receipt.basis
-    except Refused:
-        return False
+    patches, options = patches_of(variant, tree.known, catalog)
+    record, receipt = record_of(tree, variant.name, patches), tree.receipt
+    if receipt and record == replace(receipt, files={}, states=(), remainders=(), basis=""):
+        files = {path: FoldedFile(tree.current(path), file.patches) for path, file in receipt.files.items()}
+        if basis(tree, {path: sha256(file.desired) for path, file in files.items()}) == receipt.basis:
+            return FoldedTree(tuple(patches), files, (), (), receipt.remainders), receipt
+    return fold_tree(tree, variant.name, patches, options), record
 
 
 def release_notes(tree: LockedTree, every: Sequence[LockedTree]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import pytest
 from command import Said
 from small_cutlass import EPILOGUE, GUARD, small_cutlass
 
-from fp4patch.tree.fold import fold_variant
+from fp4patch.tree.fold import fold_tree
 
 GetTree = Callable[[str, str], Path]
 
@@ -20,11 +20,11 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The trees that status folds."""
     folded: list[Path] = []
 
-    def counted(tree: Any, *variant: Any) -> Any:
+    def counted(tree: Any, *patches: Any) -> Any:
         folded.append(tree.root)
-        return fold_variant(tree, *variant)
+        return fold_tree(tree, *patches)
 
-    monkeypatch.setattr("fp4patch.tree.status.fold_variant", counted)
+    monkeypatch.setattr("fp4patch.tree.status.fold_tree", counted)
     return folded
 
 
