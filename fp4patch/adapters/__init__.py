@@ -15,9 +15,6 @@ from fp4patch.catalog.target import Build, Target
 class Adapter(Protocol):
     """The interpreter of one target's build."""
 
-    READS: str
-    """Part of the tree that the adapter runs, as findings name it: ``CMakeLists.txt``."""
-
     def evaluate(self, root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
         """Return the result of the tree's build for each CUDA release and arch list, in this order.
 

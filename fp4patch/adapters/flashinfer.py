@@ -29,7 +29,6 @@ from fp4patch.core import process
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import has, known_gpus, refused
 
-READS = "Python"
 TIMEOUT = 120
 """Seconds for all questions about a tree; eight lists on two GPUs take half a second."""
 

@@ -67,10 +67,8 @@ class UnknownDecides(BaseException):
 
 
 class Called(BaseException):
-    """``gen_jit_spec`` was called with these arguments. The rest of the function does not matter."""
-
-    def __init__(self, *arguments: object, **named: object) -> None:
-        self.arguments, self.named = arguments, named
+    """``gen_jit_spec`` was called with these arguments, and these named ones. The rest of the function does not
+    matter."""
 
 
 def _decides(*_: object) -> NoReturn:
@@ -119,16 +117,6 @@ class StandIn(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         return UnknownValue()
-
-
-class Template:
-    """Stand-in for jinja2's: the text of generated sources does not matter."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def render(self, **_: object) -> str:
-        """Return an empty text."""
-        return ""
 
 
 class Finder(MetaPathFinder, Loader):
@@ -233,7 +221,7 @@ class Finder(MetaPathFinder, Loader):
 
 
 def _gen_jit_spec(*arguments: object, **named: object) -> NoReturn:
-    raise Called(*arguments, **named)
+    raise Called(arguments, named)
 
 
 def _machine(cuda: str, capability: Sequence[int]) -> Mapping[str, Mapping[str, object]]:
@@ -251,7 +239,8 @@ def _machine(cuda: str, capability: Sequence[int]) -> Mapping[str, Mapping[str, 
         "torch.cuda": vars(devices),
         "torch.version": vars(version),
         "torch.torch_version": {"TorchVersion": Version, "__version__": TORCH},
-        "jinja2": {"Template": Template},
+        # The text of generated sources does not matter.
+        "jinja2": {"Template": lambda *_: SimpleNamespace(render=lambda **_: "")},
     }
 
 
@@ -291,7 +280,7 @@ def _flags(finder: Finder, root: Path, module: Mapping[str, Any]) -> tuple[list[
     try:
         function(*module["arguments"])
     except Called as called:
-        flags = called.named.get("extra_cuda_cflags")
+        flags = called.args[1].get("extra_cuda_cflags")
         if isinstance(flags, list) and all(isinstance(flag, str) for flag in flags):
             return flags, _parts(finder, called)
         raise UnknownDecides(f"{file}: the flags that {module['function']} gives are not known") from None
@@ -307,7 +296,7 @@ def _parts(finder: Finder, called: Called) -> dict[str, list[str]]:
     core = vars(sys.modules[f"{PACKAGE}.jit.core"])
     core["write_if_different"] = lambda _, content: written.append(content)
     with suppress(Exception, UnknownDecides):
-        finder.gen_jit_spec(*called.arguments, **called.named).write_ninja()
+        finder.gen_jit_spec(*called.args[0], **called.args[1]).write_ninja()
     found: dict[str, set[str]] = {}
     for line in "".join(written).replace("$\n", "").splitlines():
         name, _, values = line.partition(" = ")

@@ -27,8 +27,6 @@ from fp4patch.core.errors import ToolchainError
 from fp4patch.core.process import processors
 from fp4patch.core.wording import install
 
-READS = "CMakeLists.txt"
-
 INSTALL = install("doctor")
 TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""

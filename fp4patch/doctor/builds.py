@@ -12,7 +12,7 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.target import Build, Target
+from fp4patch.catalog.target import Build
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.wording import listed
@@ -80,16 +80,16 @@ class Builds:
             found = f"{self._failed.message}, so the result of the build for {build.setting} was not evaluated"
             return (), [remedies.finding(Level.YELLOW, "cmake", found, "no_cmake", help=self._failed.help)]
         evaluated = tuple(self._known[pair] for pair in pairs)
-        return evaluated, not_evaluated(self.tree.target, evaluated)
+        return evaluated, not_evaluated(build, evaluated)
 
 
-def not_evaluated(target: Target, rows: Sequence[BuildRow]) -> list[Finding]:
+def not_evaluated(build: Build, rows: Sequence[BuildRow]) -> list[Finding]:
     """Return a finding if the build could not be evaluated for one of the rows."""
     stopped = next((row for row in rows if row.error), None)
-    if stopped is None or target.build is None:
+    if stopped is None:
         return []
-    found = f"{target.build.setting}={stopped.asked} with CUDA {stopped.cuda} could not be evaluated: {stopped.error}"
-    return [remedies.finding(Level.YELLOW, adapters.of(target).READS, found, "build_not_evaluated")]
+    found = f"{build.setting}={stopped.asked} with CUDA {stopped.cuda} could not be evaluated: {stopped.error}"
+    return [remedies.finding(Level.YELLOW, build.setting, found, "build_not_evaluated")]
 
 
 def pairs_of(build: Build, question: Question, cuda: Version | None) -> list[tuple[str, str]]:

@@ -193,12 +193,11 @@ def examine(path: Path, question: Question, cuda: Version | None) -> ProjectRepo
     headers, found = _Headers(), units(path, cuda or Version(FOR_GB10))
     sources = {unit: headers.with_statements(unit) for unit in found}
     kinds = Counter(s.kind.value for files in sources.values() for file in files for s in file.statements)
-    sets: dict[str, list[Unit]] = {}
-    for unit in found:
-        sets.setdefault(unit.setting.value, []).append(unit)
+    alike = {unit.setting.value: unit.setting for unit in found}
+    numbers = Counter(unit.setting.value for unit in found)
     rows = tuple(
-        Setting(counted(len(same), "CUDA source"), "compiled for", value, same[0].setting.code, same[0].setting.ptx)
-        for value, same in sets.items()
+        replace(alike[value], place=counted(number, "CUDA source"), name="compiled for")
+        for value, number in numbers.items()
     )
     unknown = next((unit for unit in found if unit.setting.unknown), None)
     why = (f"{unknown.source.name}: {unknown.setting.unknown} is not read",) if unknown else ()

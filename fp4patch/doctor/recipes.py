@@ -20,6 +20,7 @@ _SUBSTITUTES = re.compile(
 _DELETES = re.compile(r"/([^/]*)/\s*d\b")
 _REPLACES = re.compile(r"(?:replace|sub)\(\s*[rf]?(['\"])(?P<old>.*?)\1\s*,\s*[rf]?(['\"])(?P<new>.*?)\3")
 _FLAGS = re.compile(r"(NVCC_(?:APPEND|PREPEND)_FLAGS)\b.*?((?:-arch|--gpu-architecture)[= ](sm_\d+)([af]))\b")
+_HUNK_OR_COMMAND = re.compile(r"^@@.*(?:\n(?!--- )[-+ ].*|\n(?=\n|\Z))*|^(?:.*\\\n)*.+", re.MULTILINE)
 _GROUP = re.compile(r"\\?\((.*?)\\?\)")
 
 
@@ -68,30 +69,17 @@ def is_recipe(name: str) -> bool:
 def _removals(text: str, recipe: Recipe) -> Iterator[tuple[int, str]]:
     """Yield the line and the words of each command or hunk that leaves fewer of the macro than there were."""
     macro, concerns = recipe.macro, re.compile(recipe.about, re.IGNORECASE)
-    lines = text.splitlines()
-    about = ""
-    number = 0
-    while number < len(lines):
-        begin, command = number, lines[number]
-        while command.endswith("\\") and number + 1 < len(lines):
-            number += 1
-            command = command[:-1] + lines[number]
-        number += 1
-        if command.startswith(("+++ ", "--- ", "diff ")):
-            about = command
-        elif command.startswith("@@"):
-            hunk = []
-            while number < len(lines) and lines[number][:1] in ("+", "-", " ", ""):
-                if lines[number].startswith(("--- ", "diff ")):
-                    break
-                hunk.append(lines[number])
-                number += 1
-            taken = [line for line in hunk if line.startswith("-") and macro in line]
-            left = sum(line.count(macro) for line in hunk if line.startswith("+"))
-            if concerns.search(about + "".join(taken)) and sum(line.count(macro) for line in taken) > left:
-                yield begin + 1, taken[0].strip()
-        elif macro in command and concerns.search(command) and _removes(command, macro):
-            yield begin + 1, " ".join(command.split())[:160]
+    for part in _HUNK_OR_COMMAND.finditer(text):
+        command = part[0].replace("\\\n", "")
+        if macro not in command or not concerns.search(command):
+            continue
+        line = text.count("\n", 0, part.start()) + 1
+        taken, added = ("\n".join(re.findall(rf"^[{sign}].*", command, re.MULTILINE)) for sign in "-+")
+        if not command.startswith("@@"):
+            if _removes(command, macro):
+                yield line, " ".join(command.split())[:160]
+        elif taken.count(macro) > added.count(macro):
+            yield line, next(removed.strip() for removed in taken.splitlines() if macro in removed)
 
 
 def _removes(command: str, macro: str) -> bool:

@@ -132,7 +132,7 @@ def _rows(
     pairs = [pair for pair in pairs_of(target.build, question, cuda) if pair[0] in cudas and pair[1] in lists]
     number_of = {(c, asked): numbers[cudas.index(c)][lists.index(asked)] for c, asked in pairs}
     made = tuple(_row(*pair, record["rows"][number]) for pair, number in number_of.items())
-    return made, not_evaluated(target, made)
+    return made, not_evaluated(target.build, made)
 
 
 def _row(cuda: str, asked: str, row: Mapping[str, Any]) -> BuildRow:

@@ -255,12 +255,10 @@ class Preprocessor:
         self.own |= {
             rest.partition("(")[0].split()[0] for *_, name, rest in file.directives if name == "define" and rest
         }
-        for number, (begin, end, name, rest) in enumerate(file.directives):
+        for begin, end, name, rest in file.directives:
             live = _all(branch.live for branch in open_)
             if name in ("if", "ifdef", "ifndef"):
-                following = file.directives[number + 1][2:] if number + 1 < len(file.directives) else ("", "")
-                own = name == "ifndef" and following[0] == "define" and following[1].split(maxsplit=1)[:1] == [rest]
-                state, why = (True, "") if own and rest not in self.macros else self._condition(name, rest)
+                state, why = self._condition(name, rest)
                 open_.append(_Branch(state, state, begin=end, why=why))
             elif name in ("elif", "elifdef", "elifndef", "else") and open_:
                 branch = open_[-1]
