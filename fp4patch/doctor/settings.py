@@ -16,7 +16,6 @@ from pathlib import PurePosixPath
 from packaging.version import Version
 
 from fp4patch.core.arch import PTX, Arch, elements
-from fp4patch.core.cuda import has, known_gpus
 from fp4patch.core.document import HIDDEN, Document
 from fp4patch.doctor.statements import either, unless
 
@@ -125,13 +124,13 @@ def kind_of(name: str) -> str:
 
 def of_option(asked: str) -> Setting:
     """Return the setting of ``--arch-list``."""
-    return _of_list(Setting("", "--arch-list", asked), None)
+    return _of_list(Setting("", "--arch-list", asked))
 
 
 def of_command(place: str, command: str, cuda: Version) -> Setting:
     """Return what one command of a compiler sets, all of it together."""
     together = Setting(place, "its command", "")
-    for setting in _of_line(place, command, cuda):
+    for setting in _of_line(place, command):
         together = _joined(together, setting)
     if not (together.code or together.ptx or together.unknown or together.native):
         plain = Arch(7, 5) if cuda >= Version("13") else Arch(5, 2)
@@ -176,7 +175,7 @@ class _Reader:
         """What is set, by name, by the variable, target or command that it belongs to, and whether it is native."""
         self.macros: dict[str, str] = {}
         self.used: set[str] = set()
-        self._kind, self._cuda = kind, cuda
+        self._kind = kind
         self._variables: dict[str, tuple[str, ...]] = {}
         """Values of variables: several of a loop's; none where it is not known which one holds."""
         self._global: dict[str, tuple[str, ...]] = {}
@@ -201,7 +200,7 @@ class _Reader:
                 self.macros |= defined(text)
             if found := _CHANGES.search(text):
                 self._forget(found[1], text)
-            for setting in _of_line(place, text, self._cuda):
+            for setting in _of_line(place, text):
                 self._add(replace(setting, cuda=self._image), text, conditional)
         self._assign(line, conditional)
 
@@ -397,13 +396,13 @@ def _holds(condition: str, cuda: Version) -> bool | None:
     return True if states and not all_ else None
 
 
-def _of_line(place: str, line: str, cuda: Version) -> Iterator[Setting]:
+def _of_line(place: str, line: str) -> Iterator[Setting]:
     if _FLAGS.search(line):
         return  # flags for every call of nvcc: see recipes.py
     for found in _LIST.finditer(line):
         value = re.split(r"\bCACHE\b|\bPARENT_SCOPE\b", found["given"] or found["words"] or "")[0].strip().strip("\"'")
-        if value == "OFF" or (value and not re.match(r"[A-Z]{2,}|[}&|]", value)):
-            yield _of_list(Setting(place, found["name"], value), cuda)
+        if value and not re.match(r"[A-Z]{2,}|[}&|]", value):
+            yield _of_list(Setting(place, found["name"], value))
     for found in _GENCODE.finditer(line):
         yield _gencode(place, found["arch"], found["code"])
     for found in _CLANG.finditer(line):
@@ -411,28 +410,26 @@ def _of_line(place: str, line: str, cuda: Version) -> Iterator[Setting]:
     for found in _ARCH.finditer(line):
         value = found["arch"]
         target = re.fullmatch(r"(sm|compute)_(\d{2,3}[af]?)", value)
-        if value in ("native", "all", "all-major"):
-            yield _of_list(Setting(place, "-arch", value), cuda)
+        if value == "native":
+            yield Setting(place, "-arch", value, native=True)
         elif target:
             arch = Arch.parse(target[2])
             # nvcc 13.0 adds PTX of the plain target to -arch=sm_121a too, and has ptxas check it.
             code, ptx = ((arch,), (arch.gpu,)) if target[1] == "sm" else ((), (arch,))
             yield Setting(place, "-arch", value, code, ptx)
-        elif re.search(r"[${(]", value):
+        elif re.search(r"[${(]|^all", value):
             yield Setting(place, "-arch", value, unknown=value)
 
 
-def _of_list(setting: Setting, cuda: Version | None) -> Setting:
+def _of_list(setting: Setting) -> Setting:
     """Return the setting with the targets of its value, a list as PyTorch or CMake write it."""
     of_pytorch = setting.name.endswith(("_LIST", "-list"))
     code: list[Arch] = []
     ptx: list[Arch] = []
     unknown, native = "" if elements(setting.value) else setting.value, False
     for part in elements(re.sub(r"[\"']", "", setting.value)):
-        if cuda and part in ("native", "all", "all-major", "OFF"):
-            native = native or part == "native"
-            every = [gpu for gpu in known_gpus() if has(cuda, gpu)]
-            code += [gpu for gpu in every if part == "all" or (part == "all-major" and not gpu.minor)]
+        if part == "native":
+            native = True
             continue
         suffix = next((end for end in (PTX, "-real", "-virtual") if part.endswith(end)), "")
         try:

@@ -172,29 +172,18 @@ HOSTILE = {
     "a loop without an end": ("while True: pass", "its Python did not finish in 3 s and was ended"),
     "an exception": ("raise LookupError('no such thing')", "compilation_context.py:1: LookupError: no such thing"),
     "an exit": ("import os; os._exit(0)", "its Python ended with status 0 and no result"),
-    "a polite exit": ("import sys; sys.exit(3)", "its Python ended with status 3 and no result"),
     "a crash": ("import os; os.kill(os.getpid(), 11)", "its Python ended with status -11 and no result"),
     "a false answer": (
         "import os, sys; open(sys.argv[1], 'w').write('[{}]'); os._exit(0)",
-        "its Python returned a result that is not valid",
-    ),
-    "a large answer": (
-        "import os, sys; open(sys.argv[1], 'w').write('[' * 9_000_000); os._exit(0)",
         "its Python returned a result that is not valid",
     ),
     "a program": (
         "import os; os.system('touch trap')",
         "compilation_context.py:1: `import os; os.system('touch trap')`",
     ),
-    "a fork": ("import os; os.fork()", "compilation_context.py:1: `import os; os.fork()`: os.fork is refused"),
-    "a connection": (
-        "import socket; socket.create_connection(('localhost', 9))",
-        "compilation_context.py:1: `import socket; socket.create_connection(('localhost', 9))`",
-    ),
     "a changed file": ("import os; os.remove(__file__)", "compilation_context.py:1: `import os; os.remove(__file__)`"),
     "memory": ("x = bytearray(1 << 40)", "compilation_context.py:1: MemoryError"),
     "what is no Python": ("def f(:", "compilation_context.py: SyntaxError"),
-    "another encoding": ("\x00", "compilation_context.py: "),
 }
 
 

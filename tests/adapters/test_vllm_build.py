@@ -10,7 +10,7 @@ import pytest
 
 from fp4patch import cli
 from fp4patch.adapters import vllm as adapter
-from fp4patch.adapters.vllm import cmake, configure, gencode
+from fp4patch.adapters.vllm import cmake, configure
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Archive
 from fp4patch.core import progress
@@ -28,12 +28,6 @@ DEBIAN_12 = Archive(
 """The CMake release of Debian 12, from the package index."""
 
 pytestmark = pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake")
-
-
-def test_pytorchs_flags_know_semicolons_spaces_and_ptx() -> None:
-    assert gencode("9.0 12.1a") == gencode("9.0;12.1a")
-    assert gencode("12.1(2.0)") == "-gencode arch=compute_20,code=sm_121"
-    assert gencode("12.0+PTX") == ("-gencode arch=compute_120,code=sm_120 -gencode arch=compute_120,code=compute_120")
 
 
 def test_a_tree_in_a_folder_with_an_awkward_name_is_evaluated(

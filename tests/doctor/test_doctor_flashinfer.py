@@ -10,9 +10,7 @@ import pytest
 from command import Said
 from flashinfer_wheel import is_python, unpack
 
-from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GPUS
-from fp4patch.doctor.surveyed import releases_of, surveyed
 from variants import GUARDED, VARIANTS
 
 pytestmark = pytest.mark.slow
@@ -48,11 +46,6 @@ def verdicts(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {line["gpu"]: (line["level"], line["verdict"]) for line in tree["gpus"]}
 
 
-def worth(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return the support that each arch list gives either GPU."""
-    return {row["asked"]: tuple(row["reaches"][str(gpu)] for gpu in GPUS) for row in tree["builds"]}
-
-
 @pytest.mark.parametrize("version", ["0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2"])
 def test_the_verdict_is_the_record_of_the_release(installed: Install, doctor: Doctor, version: str) -> None:
     """The tree is examined again and compared with the record of the release in records/answers.json."""
@@ -85,33 +78,6 @@ def test_a_list_that_loses_the_suffix_is_red_until_a_patch_keeps_it(
         assert "0.6.6" in tree["releases"]
     assert fp4patch("revert", package).status == 0
     assert doctor(package, "--arch-list", "12.1")[0] == 1
-
-
-@pytest.mark.parametrize(
-    ("version", "archs", "expected"),
-    [
-        ("0.5.0", "12.0", ("in part", "in part")),  # quantization has a target of its own
-        ("0.6.7", "12.1", ("native", "native")),  # 12.0f, whatever the minor version
-        ("0.6.8", "12.1", ("in part", "native")),
-        ("0.6.8", "12.0a;12.1a", ("native", "native")),  # written as vLLM's list
-    ],
-)
-def test_what_a_list_is_worth_to_each_gpu(
-    installed: Install, doctor: Doctor, version: str, archs: str, expected: tuple[str, str]
-) -> None:
-    status, tree = doctor(installed(version), "--arch-list", archs, "--for", "sm_120,sm_121")
-    assert list(worth(tree).values()) == [expected]
-    assert status == (0 if expected == ("native", "native") else 1)
-
-
-def test_a_cuda_release_that_does_not_know_the_gpu_is_told(installed: Install, doctor: Doctor) -> None:
-    status, tree = doctor(installed("0.6.8"), "--cuda", "12.8")
-    assert status == 1
-    assert verdicts(tree) == {"sm_120": ("yellow", "NVFP4 native"), "sm_121": ("red", "nothing is compiled")}
-    assert [line["todo"] for line in tree["gpus"]] == [
-        "export FLASHINFER_CUDA_ARCH_LIST=12.0a, which compiles them for 12.0a (CUDA 12.8)",
-        "compile with CUDA 12.9 or later",
-    ]
 
 
 def test_a_checkout_is_judged_as_its_package_is(installed: Install, doctor: Doctor, tmp_path: Path) -> None:
@@ -153,9 +119,3 @@ def test_compiled_modules_beside_it_are_said_to_be_loaded_instead(
     assert fp4patch("apply", "--variant", "native", package).status == 0
     (finding,) = doctor(package)[1]["findings"]
     assert "1 compiled module" in finding["found"]
-
-
-def test_surveyed_releases_are_told_apart_but_for_rebuilds_of_the_same_sources() -> None:
-    releases = tuple(r for r in surveyed(load().root) if r.target == "flashinfer")
-    alike = {releases_of(releases, release.files) for release in releases}
-    assert {names for names in alike if len(names) > 1} == {("0.6.16", "0.6.16.post1", "0.6.16.post2")}
