@@ -42,8 +42,7 @@ from fp4patch.core import progress
 from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.results import State
-from fp4patch.proof.result import VerifyReport
-from fp4patch.proof.verdict import reason
+from fp4patch.proof.result import VerifyReport, reason
 from fp4patch.proof.verify import VerifyRequest, verify_trees
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch

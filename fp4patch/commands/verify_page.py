@@ -14,8 +14,7 @@ from fp4patch.commands import templates, verify_text
 from fp4patch.console import problem_lines
 from fp4patch.core.wording import counted
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.result import ProbeResult, VerifyReport
-from fp4patch.proof.verdict import headline, reason
+from fp4patch.proof.result import ProbeResult, VerifyReport, headline, reason
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
 REMOVED = "\N{MINUS SIGN}"

@@ -14,8 +14,7 @@ from fp4patch.core.results import Verdict
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, Coverage, places
 from fp4patch.proof.execution.result import Executed, Execution, summary
-from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
-from fp4patch.proof.verdict import failed_checks, headline, reason, unread_files
+from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport, headline, reason, unread_files
 
 EIGHT_VALUES = "x8"
 """End of the names of probes that convert eight values: the unit in which the project states lengths."""
@@ -224,11 +223,11 @@ def _factor(row: ProbeResult) -> float:
 def _failure(result: ProbeResult) -> RenderableType:
     where = f"{result.probe} on {result.arch}"
     parts: list[RenderableType] = [label(result.verdict.value, where, STYLES[result.verdict])]
-    for check in failed_checks(result):
+    for check in result.failed:
         facts = (("rule", check.rule), ("found", check.detail), ("because", check.because))
         parts += [Hanging(f"  {word:7}  ", text, "dim") for word, text in facts if text]
     if result.error:
         parts += [Hanging("  ", line) for line in result.error.strip("\n").splitlines()]
-    elif not failed_checks(result):
+    elif not result.failed:
         parts.append(Hanging("  ", reason(result)))
     return Group(*parts)

@@ -49,7 +49,7 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
             old = _rows(tree.target, build, before, dict.fromkeys([*lists, *map(_reference, lists)]))
             new = _rows(tree.target, build, tree.root, lists)
         except ToolchainError as error:
-            aside = (SetAside(check_id(patch, check), check.title, str(error)) for patch, check in checks)
+            aside = (SetAside(check_id(patch, check), str(error)) for patch, check in checks)
             return Evaluated(aside=tuple(aside))
     stated = [change for _, check in checks for change in check.changes]
     changes = {(c, a): _changes(old[c, _reference(a)], row, stated) for (c, a), row in new.items()}
@@ -76,7 +76,7 @@ def _unrecorded(target: str, rows: Iterable[BuildRow]) -> Iterator[SetAside]:
             lost |= dict.fromkeys([target] if row.code and not row.parts else [])
     for name in lost:
         because = f"the sources and flags of {name} could not be recorded, and are not compared"
-        yield SetAside(f"{target}/build", "what the build is made of", because)
+        yield SetAside(f"{target}/build", because)
 
 
 _Rows = Mapping[tuple[str, str], BuildRow]

@@ -19,7 +19,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ManifestError
 from fp4patch.core.results import verdict_on
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.verdict import Check
+from fp4patch.proof.result import Check
 
 TOLERANCE = 15
 """Percent by which a limit exceeds what was counted."""

@@ -16,8 +16,7 @@ from fp4patch.proof.compile import FAST, CompiledProbes, Configured
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Executed, Execution, summary
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.result import ProbeResult
-from fp4patch.proof.verdict import Check
+from fp4patch.proof.result import Check, ProbeResult
 from fp4patch.proof.view import SideName
 
 Checks = dict[tuple[str, Arch], list[Check]]

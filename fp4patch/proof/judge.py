@@ -20,8 +20,7 @@ from fp4patch.proof.counts import Records, limit_of
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import defined_once
 from fp4patch.proof.probe import Compilation
-from fp4patch.proof.result import ProbeResult, is_same
-from fp4patch.proof.verdict import Check
+from fp4patch.proof.result import Check, ProbeResult, is_same
 from fp4patch.sass.instruction import InstructionClass
 from fp4patch.sass.text import CLASS_OF
 

@@ -104,7 +104,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     probes = run.catalog.probes_of(run.variant, tree.target.name)
     every = [probe for probe, _ in probes]
     aside = {
-        probe.id: SetAside(probe.id, probe.title, because)
+        probe.id: SetAside(probe.id, because)
         for probe in every
         if (because := nothing_to_show(probe, pristine, run.headers, every_probe=request.every_probe))
     }

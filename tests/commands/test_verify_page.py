@@ -17,8 +17,7 @@ from verify_reports import F2FP, HOSTILE, REPORTS, instruction, listing, on_121,
 
 from fp4patch.commands.verify_page import page
 from fp4patch.core.results import Problem, Verdict
-from fp4patch.proof.result import ProbeResult, ToolchainInfo, VerifyReport
-from fp4patch.proof.verdict import Check
+from fp4patch.proof.result import Check, ProbeResult, ToolchainInfo, VerifyReport
 
 pytestmark = pytest.mark.slow
 

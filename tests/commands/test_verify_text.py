@@ -14,9 +14,8 @@ from fp4patch.core.results import Verdict
 from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
 from fp4patch.proof.execute import checks_of, with_checks
 from fp4patch.proof.execution.result import Executed, Execution, Mismatch, Sweep, SweepRow, summary
-from fp4patch.proof.result import BuildResult, SetAside
+from fp4patch.proof.result import BuildResult, SetAside, headline
 from fp4patch.proof.specification import InputClass
-from fp4patch.proof.verdict import headline
 
 
 def words(shown: str) -> list[list[str]]:
@@ -78,8 +77,8 @@ def test_what_failed_stands_below_with_rule_finding_and_reason() -> None:
 
 def test_what_was_not_checked_is_listed_and_what_a_person_can_do_about_it_comes_without_asking() -> None:
     aside = (
-        SetAside("cutlass/gemm", "", "it takes minutes: --all runs it"),
-        SetAside("cutlass/old", "", "this release has no such function"),
+        SetAside("cutlass/gemm", "it takes minutes: --all runs it"),
+        SetAside("cutlass/old", "this release has no such function"),
     )
     spans = tuple(LineSpan("a.h", line, line + 1, NO_CODE) for line in (10, 20, 30, 40))
     lacking = replace(REPORTS["pass"], set_aside=aside, coverage=Coverage(50, spans))

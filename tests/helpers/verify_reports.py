@@ -11,8 +11,7 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Problem, State, Verdict
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.result import ProbeResult, ToolchainInfo, VerifyReport
-from fp4patch.proof.verdict import Check
+from fp4patch.proof.result import Check, ProbeResult, ToolchainInfo, VerifyReport
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
 SM120A, SM121A = Arch(12, 0, "a"), Arch(12, 1, "a")

@@ -12,7 +12,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict, overall
 from fp4patch.proof.judge import concerns, effects, judge, unjudged
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.verdict import Check
+from fp4patch.proof.result import Check
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, key, shown
-from fp4patch.core.results import Verdict
-from fp4patch.proof import verdict
+from fp4patch.core.results import Verdict, verdict_on
 from fp4patch.proof.specification import InputClass
 from fp4patch.proof.view import SideName
 
@@ -146,7 +145,14 @@ class Execution(Document):
     @shown()
     def verdict(self) -> Verdict:
         """PASS only if every input ran and every result, including those of the corners, keeps the promise."""
-        return verdict.on_execution(self)
+        if self.unsupported:
+            return Verdict.UNSUPPORTED
+        if self.problem:
+            return Verdict.FAIL
+        if batch := self.batch:
+            return verdict_on(batch.inputs and not batch.mismatches)
+        corners = any(row.breaks(self.promise) for row in self.corners)
+        return verdict_on(self.report and self.report.keeps(self.promise) and not corners)
 
     @property
     @shown("corners")
