@@ -106,7 +106,7 @@ def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
                         help="no library compresses that well: do not use this wheel",
                     )
                 with archive.open(entry) as stream:
-                    yield Member(entry.filename, entry.file_size, Guarded(stream, name))
+                    yield Member(entry.filename, entry.file_size, stream)
     except _DAMAGES as error:
         raise BinaryError(f"{name} is damaged, or is not a wheel: {error}", help="download it again") from error
 
@@ -143,35 +143,20 @@ def tar(stream: Readable, name: str) -> Iterator[Member]:
             for member in archive:
                 content = archive.extractfile(member) if member.isfile() else None
                 place = posixpath.normpath(f"/{member.name}").lstrip("/") + "/" * member.isdir()
-                guarded = Guarded(content or io.BytesIO(), name)
-                yield Member(place, member.size if content else 0, guarded, regular=content is not None)
+                size = member.size if content else 0
+                yield Member(place, size, content or io.BytesIO(), regular=content is not None)
     except _DAMAGES as error:
         raise BinaryError(f"{name} is damaged, or is not a tar: {error}", help="create or download it again") from error
 
 
-class Guarded:
-    """A member of an archive, which may turn out to be damaged when it is read."""
-
-    def __init__(self, stream: IO[bytes], archive: str) -> None:
-        self._stream, self._archive = stream, archive
-
-    def read(self, size: int = -1, /) -> bytes:
-        """As a file's; BinaryError where the archive is damaged."""
-        try:
-            return self._stream.read(size)
-        except _DAMAGES as error:
-            raise BinaryError(f"{self._archive} is damaged: {error}", help="get it again") from error
-
-
 class Peeked:
-    """A stream whose beginning was looked at, and is read again."""
+    """A stream whose beginning was looked at, and is read again; BinaryError where it is damaged."""
 
-    def __init__(self, stream: Readable) -> None:
-        self._stream = stream
-        self.head = b""
-        while len(self.head) < _HEAD and (piece := stream.read(_HEAD - len(self.head))):
-            self.head += piece
-        self._unread = self.head
+    def __init__(self, stream: Readable, name: str) -> None:
+        self._stream, self._name, self._unread = stream, name, b""
+        while len(self._unread) < _HEAD and (piece := self._read(_HEAD - len(self._unread))):
+            self._unread += piece
+        self.head = self._unread
 
     def read(self, size: int = -1, /) -> bytes:
         """As a file's; the beginning comes first, perhaps alone."""
@@ -179,7 +164,13 @@ class Peeked:
             given = self._unread if size < 0 else self._unread[:size]
             self._unread = self._unread[len(given) :]
             return given
-        return self._stream.read(size)
+        return self._read(size)
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._stream.read(size)
+        except _DAMAGES as error:
+            raise BinaryError(f"{self._name} is damaged: {error}", help="get it again") from error
 
 
 def opened(member: Member) -> tuple[str, Member]:
@@ -187,13 +178,13 @@ def opened(member: Member) -> tuple[str, Member]:
 
     Nothing else that is compressed has a kind here: no program loads it.
     """
-    stream = Peeked(member.stream)
+    stream = Peeked(member.stream, member.name)
     if member.regular and not PurePosixPath(member.name).name.startswith(WHITEOUT):
         check_kind(member.name, stream.head)
     found = kind(stream.head)
     if found == "compressed":
         reader = next(reader for magic, reader in _COMPRESSED.items() if stream.head.startswith(magic))
-        stream = Peeked(Guarded(reader(cast("IO[bytes]", stream)), member.name))
+        stream = Peeked(reader(cast("IO[bytes]", stream)), member.name)
         found = "tar" if kind(stream.head) == "tar" else ""
     return found, replace(member, stream=stream)
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 WORD = 16
 """Bytes in an instruction."""
-_TOGETHER = 1 << 23
-"""Bytes of code that are looked at together, where no function has more."""
 
 
 @dataclass(frozen=True)
@@ -128,17 +126,6 @@ def _classes(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> dict[str, NDAr
 
 def by_function(data: bytes, functions: Sequence[DeviceFunction]) -> list[FunctionCode]:
     """Return what each of a cubin's functions holds; ``data`` is the cubin."""
-    found: list[FunctionCode] = []
-    pending: list[DeviceFunction] = []
-    for function in functions:
-        if pending and function.end - pending[0].begin > _TOGETHER:
-            found += _together(data, pending)
-            pending = []
-        pending.append(function)
-    return found + (_together(data, pending) if pending else [])
-
-
-def _together(data: bytes, functions: Sequence[DeviceFunction]) -> list[FunctionCode]:
     codes = [data[f.begin : f.end - (f.end - f.begin) % WORD] for f in functions]
     borders = np.cumsum([0, *(len(code) // WORD for code in codes)])
     words = _words(b"".join(codes))

@@ -189,7 +189,7 @@ class _Search:
         for member in members:
             seen.add(member.name)
             if member.name == image.MANIFEST:
-                images = image.images(member.stream)
+                images = image.images(containers.opened(member)[1].stream)
                 continue
             with self.reading(inside + member.name):
                 kind, content = containers.opened(member)

@@ -31,14 +31,9 @@ class Stage(StrEnum):
     RUNTIME = "runtime"
 
     @property
-    def compiles_vllm(self) -> bool:
-        """True if the stage needs the hours, the memory and the disk of a whole vLLM build."""
-        return self in (Stage.PART, Stage.WHEEL, Stage.RUNTIME)
-
-    @property
     def compiles(self) -> bool:
         """True if the stage compiles vLLM or a part of it, which needs whole trees."""
-        return self is Stage.KERNELS or self.compiles_vllm
+        return self in (Stage.KERNELS, Stage.PART, Stage.WHEEL, Stage.RUNTIME)
 
 
 @dataclass(frozen=True)
