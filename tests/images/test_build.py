@@ -100,19 +100,6 @@ def failed(looked: Said) -> list[str]:
     return [row["subject"] for row in proof["statements"] if row["verdict"] != "pass"]
 
 
-def test_doctor_finds_a_proof_and_a_label_that_were_changed_in_the_image(
-    capfd: pytest.CaptureFixture[str], tiny: Tiny, tmp_path: Path
-) -> None:
-    assert Said(capfd, *tiny(buildx=["--tag", TAG])).status == 0
-    (tmp_path / "Dockerfile").write_text(
-        f"FROM {TAG}\nRUN echo {{}} >/opt/fp4patch/proof/pins.json\nLABEL io.fp4patch.variant=next3\n"
-    )
-    docker("buildx", "build", "--load", "--network", "host", "--tag", f"{TAG}-changed", str(tmp_path))
-    looked = Said(capfd, "doctor", f"{TAG}-changed", "--json")
-    assert looked.status == 1
-    assert {"architectures", "label io.fp4patch.arch", "label io.fp4patch.variant"} <= {*failed(looked)}
-
-
 def test_an_image_without_labels_and_proof_has_no_report_of_them(
     capfd: pytest.CaptureFixture[str], tiny_base: str
 ) -> None:

@@ -132,11 +132,6 @@ def test_an_exported_proof_is_inspected_as_a_folder(real_proof: Path, capsys: py
     assert proof["pins"]["variant"] == "next2"
 
 
-def test_a_proof_meets_no_requirement_of_compiled_code(real_proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["doctor", "--require", "sm_121", str(real_proof / "proof")]) == 1
-    assert "holds no compiled code" in capsys.readouterr().err
-
-
 def test_an_edited_proof_fails_doctor(
     proof: Proof, real_proof: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
