@@ -7,6 +7,7 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Location
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
+from fp4patch.edits import WrapAsm
 
 Slip = tuple[Location, str, str]
 """An author's mistake: the keys of the value, the expectation and the finding."""
@@ -41,7 +42,7 @@ def variant_slips(variant: Variant, patches: dict[str, Patch]) -> Iterator[Slip]
                 continue
             options = variant.options | chosen.options.get(name, {})
             for edit in patch.edits if name in chosen.patches else ():
-                slips = edit.option_mistakes(options, Path(patch.directory)) if edit.takes_options else ()
+                slips = edit.option_mistakes(options, Path(patch.directory)) if isinstance(edit, WrapAsm) else ()
                 yield from ((("options", key), expected, found) for key, expected, found in slips)
 
 

@@ -23,7 +23,7 @@ from fp4patch.core.table import (
     VersionText,
     must,
 )
-from fp4patch.edits import Diff, Edit, Replace
+from fp4patch.edits import Diff, Edit, Replace, WrapAsm
 from fp4patch.edits.replace import Condition
 
 
@@ -141,4 +141,4 @@ class Patch(Manifest):
     @property
     def takes_options(self) -> bool:
         """True if a variant sets options of it: those of one of its edits."""
-        return any(edit.takes_options for edit in self.edits)
+        return any(isinstance(edit, WrapAsm) for edit in self.edits)

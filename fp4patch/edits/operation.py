@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, Outcome, Rewritten, State
@@ -108,8 +108,6 @@ _LANGUAGES: Mapping[str, _Language] = {
 class Operation(Manifest):
     """Base of the edit operations. An edit is about the files below ``search`` that have what it changes."""
 
-    takes_options: ClassVar[bool] = False
-    """True if a variant sets options for it."""
     op: str
     search: Globs
     """Globs of the files to search."""
@@ -193,11 +191,6 @@ class Operation(Manifest):
                     sound = False
                 if not sound:
                     yield Mistake(key, language.text, repr(text))
-
-    def option_mistakes(self, options: Mapping[str, str], _folder: Path, /) -> Iterator[Mistake]:
-        """Yield the errors in the options that a variant sets for the patch."""
-        for option, value in sorted(options.items()):
-            yield Mistake(option, "no key of this name", f"{option} = {value!r}")
 
 
 class Step(Protocol):

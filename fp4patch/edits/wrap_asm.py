@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FolderBeside
@@ -51,7 +51,6 @@ class WrapAsm(Operation):
     ``stochastic_guard`` are the same for conversions with random bits; without them such a statement is refused.
     """
 
-    takes_options: ClassVar = True
     op: Literal["wrap-asm"] = "wrap-asm"
     encoders: FolderBeside
     """Directory of the encoders, relative to the patch's directory."""
