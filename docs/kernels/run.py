@@ -27,7 +27,7 @@ from torch.utils import cpp_extension
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from fp4patch.reference import scale_offset  # noqa: E402 - a checkout is enough, nothing need be installed
+from fp4patch.reference.layout import scale_offset  # noqa: E402 - a checkout is enough, nothing need be installed
 from fp4patch.reference.vllm import quantize_as_vllm  # noqa: E402
 
 SHAPES = ((1, 16), (3, 48), (127, 64), (129, 80), (200, 1040), (300, 1536))

@@ -11,18 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from fp4patch.reference import (
-    Quantized,
-    dequantize,
-    e2m1_decode,
-    fold_mxfp4,
-    quantize_mxfp4,
-    quantize_nvfp4,
-    relative_error,
-    requantize_mxfp4,
-    unpack,
-)
-from fp4patch.reference.blocks import peaks
+from fp4patch.reference.blocks import dequantize, peaks, quantize_mxfp4, quantize_nvfp4
+from fp4patch.reference.layout import unpack
 
 ROWS = st.tuples(st.integers(1, 3), st.integers(1, 3).map(lambda n: n * 32))
 NUMBERS = st.floats(-1e6, 1e6, width=32, allow_subnormal=False)
@@ -104,43 +94,3 @@ def test_mxfp4_takes_the_power_that_the_standard_says() -> None:
     quantized = quantize_mxfp4(x)
     assert (quantized.scales.tolist(), unpack(quantized.packed)[0, 0]) == ([[127]], 7)
     assert quantize_mxfp4(x, scale="ceil").scales.tolist() == [[128]]
-
-
-def mxfp4(powers: list[int]) -> Quantized:
-    codes = np.random.default_rng(2).integers(0, 256, (1, 16 * len(powers))).astype(np.uint8)
-    return Quantized(codes, np.array([powers], dtype=np.uint8), 32)
-
-
-def test_folded_scales_give_the_same_values_as_long_as_they_span_17_powers() -> None:
-    source = mxfp4([110, 127, 120, 111])
-    folded = fold_mxfp4(source)
-    assert np.array_equal(folded.packed, source.packed)
-    assert np.array_equal(dequantize(folded), dequantize(source))
-    assert folded.block == 16
-
-
-@pytest.mark.parametrize("shift", [-100, 0, 100])
-def test_below_that_values_are_rounded_to_the_smallest_scale(shift: int) -> None:
-    source = mxfp4([109 + shift, 127 + shift])
-    folded = fold_mxfp4(source)
-    values, expected = dequantize(folded), dequantize(source)
-    assert np.array_equal(values[0, 32:], expected[0, 32:])
-    step = np.ldexp(0.5, shift - 17)  # half a step of E2M1 at the smallest scale
-    assert 0 < np.abs(values - expected).max() <= step / 2
-    assert e2m1_decode(unpack(folded.packed)).any()
-
-
-def test_a_nan_scale_stays_one_and_does_not_move_the_others() -> None:
-    source = mxfp4([255, 127])
-    folded = fold_mxfp4(source)
-    assert np.isnan(folded.block_scales).tolist() == [[True, True, False, False]]
-    assert np.array_equal(dequantize(folded), dequantize(source), equal_nan=True)
-
-
-def test_folding_costs_nothing_on_weights_and_quantizing_anew_does() -> None:
-    x = np.random.default_rng(3).standard_normal((256, 1024)).astype(np.float32)
-    source = quantize_mxfp4(x)
-    values = dequantize(source)
-    assert relative_error(dequantize(fold_mxfp4(source)), values) == 0
-    assert 0.05 < relative_error(dequantize(requantize_mxfp4(source)), values) < 0.08
-    assert relative_error(dequantize(quantize_nvfp4(x)), x) < relative_error(values, x)

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fp4patch.proof.specification import specification
-from fp4patch.reference import (
+from fp4patch.reference.formats import (
     E2M1_VALUES,
     e2m1_decode,
     e2m1_encode,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.reference import pack, scale_offset, swizzle_scales, unpack, unswizzle_scales
+from fp4patch.reference.layout import pack, scale_offset, swizzle_scales, unpack, unswizzle_scales
 
 SHAPES = st.tuples(st.integers(1, 300), st.integers(1, 20))
 

@@ -10,17 +10,10 @@ import numpy as np
 import pytest
 
 from fp4patch.proof.specification import MAGNITUDES
-from fp4patch.reference import (
-    E2M1_VALUES,
-    dequantize,
-    e2m1_decode,
-    e2m1_encode_stochastic,
-    hadamard_transform,
-    quantize_as_transformer_engine,
-    quantize_nvfp4,
-    random_bytes,
-    unpack,
-)
+from fp4patch.reference.blocks import dequantize, quantize_nvfp4
+from fp4patch.reference.formats import E2M1_VALUES, e2m1_decode, e2m1_encode_stochastic, random_bytes
+from fp4patch.reference.layout import unpack
+from fp4patch.reference.transformer_engine import hadamard_transform, quantize_as_transformer_engine
 
 BYTES = np.arange(256, dtype=np.uint8)
 

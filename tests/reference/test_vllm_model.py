@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fp4patch.reference import quantize_nvfp4
+from fp4patch.reference.blocks import quantize_nvfp4
 from fp4patch.reference.vllm import quantize_as_vllm
 
 

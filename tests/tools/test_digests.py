@@ -11,7 +11,7 @@ import pytest
 
 from fp4patch.commands.evidence import kit
 from fp4patch.commands.evidence.forms import Form, digests, tables
-from fp4patch.reference import e2m1_encode_stochastic
+from fp4patch.reference.formats import e2m1_encode_stochastic
 from tools.pages import digests as tool
 
 PROGRAM = Path(kit.__file__).parent / "program"

@@ -27,7 +27,7 @@ from fp4patch.commands.evidence.forms import DIGESTS, MOST, Form, tables
 from fp4patch.core.document import SCHEMA
 from fp4patch.proof.execution.chosen_inputs import _converted, values_of
 from fp4patch.proof.specification import MAGNITUDES, specification
-from fp4patch.reference import e2m1_encode_stochastic
+from fp4patch.reference.formats import e2m1_encode_stochastic
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "fp4patch/commands/evidence/program"

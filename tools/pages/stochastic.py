@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fp4patch.reference import e2m1_decode, e2m1_encode, e2m1_encode_stochastic
+from fp4patch.reference.formats import e2m1_decode, e2m1_encode, e2m1_encode_stochastic
 from tools.pages._plot import draw
 
 PICTURE = Path(__file__).parents[2] / "docs/images/stochastic.svg"

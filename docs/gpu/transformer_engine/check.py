@@ -24,15 +24,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fp4patch.reference import (
-    e2m1_encode,
-    e2m1_encode_stochastic,
-    e4m3_decode,
-    hadamard_transform,
-    pack,
-    quantize_as_transformer_engine,
-    random_bytes,
-)
+from fp4patch.reference.formats import e2m1_encode, e2m1_encode_stochastic, e4m3_decode, random_bytes
+from fp4patch.reference.layout import pack
+from fp4patch.reference.transformer_engine import hadamard_transform, quantize_as_transformer_engine
 
 SEED, OFFSET = 0x0123_4567_89AB_CDEF, 5
 LARGEST = np.finfo(np.float32).max

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fp4patch.reference import random_bytes
+from fp4patch.reference.formats import random_bytes
 
 Words = NDArray[np.uint32]
 
