@@ -20,7 +20,6 @@ from fp4patch.proof.toolchain import (
     USUAL,
     find_toolchain,
     named_roots,
-    newest_gcc,
     roots_on_path,
     version_of,
     wheel_roots,
@@ -80,7 +79,7 @@ def nvcc_of_builds(host: Host) -> str:
 
 
 def examine(host: Host, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
-    """Return a finding for each toolkit, then the host compiler and the disassembler of the one that fp4patch takes.
+    """Return a finding for each toolkit, then the host compiler of the one that fp4patch takes.
 
     ``gpus``: those that matter; empty where that is not known.
     """
@@ -90,15 +89,11 @@ def examine(host: Host, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
             environ=host.environ, site_packages=host.own or host.site_packages, usual=host.root / USUAL.relative_to("/")
         )
     except ToolchainError as error:
-        verdict = [Finding(Level.RED if kits else Level.YELLOW, "compiler", error.message, error.help)]
+        last = Finding(Level.RED if kits else Level.YELLOW, "compiler", error.message, error.help)
     else:
-        used, newest = chain.root, newest_gcc(chain.root)
-        limit = f"; this toolkit supports g++ up to {newest}" if newest else ""
-        verdict = [
-            Finding(Level.GREEN, "host compiler", chain.info.host_compiler + limit),
-            Finding(Level.GREEN, "disassembler", f"nvdisasm {chain.info.nvdisasm}"),
-        ]
-    return (*(_finding(kit, gpus or GPUS, used=kit.root == used) for kit in kits), *verdict)
+        used = chain.root
+        last = Finding(Level.GREEN, "host compiler", chain.info.host_compiler)
+    return (*(_finding(kit, gpus or GPUS, used=kit.root == used) for kit in kits), last)
 
 
 def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:

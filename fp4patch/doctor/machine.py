@@ -22,10 +22,8 @@ def examine(host: Host, asked: Sequence[Arch] = ()) -> FindingsReport:
     torch, nvcc = packages.torch(host), compilers.nvcc_of_builds(host)
     of_packages: tuple[Finding, ...] = (
         *packages.examine_torch(torch, matter, nvcc),
-        *packages.examine_targets(host),
-        *packages.examine_others(host, matter),
+        *packages.examine_packages(host, matter, torch),
         *packages.examine_compilers(host, matter),
-        *packages.examine_libraries(host, torch),
         *known_defects.examine(host, matter, nvcc),
     )
     none = f"{host.python} has no package that doctor knows"

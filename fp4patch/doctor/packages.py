@@ -95,39 +95,63 @@ def variant_of(version: str) -> str:
     return found[1] if found else ""
 
 
-def _stated(version: str) -> str:
-    variant = variant_of(version)
-    return version + (f", built from a tree with the variant {variant} of fp4patch" if variant else "")
-
-
-def examine_targets(host: Host) -> tuple[Finding, ...]:
-    """Return each target that is an installed package, and compiled code that it would run instead of its sources."""
+def examine_packages(host: Host, gpus: Sequence[Arch], torch: Torch | None) -> tuple[Finding, ...]:
+    """Return each package with kernels: what a GPU gets of its compiled code, the CUDA runtime that its libraries need,
+    and compiled code that it would run instead of its sources.
+    """
     findings = []
-    for target in load().targets.values():
-        installed = host.distribution(target.distribution) if target.distribution else None
-        if installed:
-            root = Path(str(installed.locate_file(""))) / target.name
-            findings.append(Finding(Level.GREEN, target.title, _stated(installed.version)))
-            notes = bypasses(root, target)
-            findings += [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
-    return tuple(findings)
-
-
-def examine_others(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
-    """Return the other packages with kernels, and what each GPU gets of their compiled code."""
-    findings = []
+    targets = {target.distribution: target for target in load().targets.values()}
     for package in known().package:
         installed = host.distribution(*package.distributions)
         if installed is None:
             continue
-        findings.append(Finding(Level.GREEN, package.name, _stated(installed.version)))
-        folder = host.package(package.code) if package.code else None
-        if folder and gpus:
+        variant = variant_of(installed.version)
+        built = f", built from a tree with the variant {variant} of fp4patch" if variant else ""
+        findings.append(Finding(Level.GREEN, package.name, installed.version + built))
+        if target := targets.get(package.distributions[0]):
+            notes = bypasses(Path(str(installed.locate_file(""))) / target.name, target)
+            findings += [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
+        if folder := host.package(package.code) if package.code else None:
             findings += _code(f"{package.name}'s code", folder, gpus)
-        elif folder:
-            why = "this machine has no SM12x GPU, and --for is not set"
-            findings.append(remedies.finding(Level.NONE, f"{package.name}'s code", why, "code_not_examined"))
+            findings += _libraries(package.name, folder, torch.cuda if torch else "")
     return tuple(findings)
+
+
+def _code(subject: str, folder: Path, gpus: Sequence[Arch]) -> list[Finding]:
+    if not gpus:
+        why = "this machine has no SM12x GPU, and --for is not set"
+        return [remedies.finding(Level.NONE, subject, why, "code_not_examined")]
+    try:
+        report = scan.examine(folder, gpus=gpus)
+    except BinaryError as error:
+        return [Finding(Level.NONE, subject, error.message, error.help)]
+    found = [
+        Finding(answer.level, subject, f"{answer.gpu}: {joined(answer.verdict, answer.because, by=': ')}", answer.todo)
+        for answer in report.answers
+    ]
+    return found + [Finding(Level.RED, subject, f"{file.name}: {file.because}", file.help) for file in report.unread]
+
+
+def _libraries(name: str, folder: Path, cuda: str) -> list[Finding]:
+    """Return a finding if libraries need the CUDA runtime of another major release than PyTorch's.
+
+    It is by the names that they are linked to (``libcudart.so.12``).
+    """
+    own = cuda.partition(".")[0]
+    needed = {release for file in folder.rglob("*.so") for release in _cudart(file)} if own else set()
+    if not needed or own in needed:
+        return []
+    why = f"it needs libcudart.so.{listed(sorted(needed))}, and PyTorch was built with CUDA {cuda}"
+    return [remedies.finding(Level.RED, name, why, "cudart", cuda=cuda, own=own)]
+
+
+def _cudart(file: Path) -> list[str]:
+    """Return the major releases of the CUDA runtime that a library names; OSError and damage count as none."""
+    try:
+        with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return [found.decode() for found in re.findall(rb"libcudart\.so\.(\d+)\0", content)]
+    except (OSError, ValueError):
+        return []
 
 
 def examine_compilers(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
@@ -157,44 +181,6 @@ def compiler_finding(compiler: RunTimeCompiler) -> Finding:
     )
     subject = joined(compiler.role, compiler.release)
     return Finding(compiler.level, subject, f"{compiler.name}: {support}; {compiler.used_by}", compiler.remedy)
-
-
-def _code(subject: str, folder: Path, gpus: Sequence[Arch]) -> list[Finding]:
-    try:
-        report = scan.examine(folder, gpus=gpus)
-    except BinaryError as error:
-        return [Finding(Level.NONE, subject, error.message, error.help)]
-    found = [
-        Finding(answer.level, subject, f"{answer.gpu}: {joined(answer.verdict, answer.because, by=': ')}", answer.todo)
-        for answer in report.answers
-    ]
-    return found + [Finding(Level.RED, subject, f"{file.name}: {file.because}", file.help) for file in report.unread]
-
-
-def examine_libraries(host: Host, torch: Torch | None) -> tuple[Finding, ...]:
-    """Return a finding for each package whose libraries need the CUDA runtime of another major release than PyTorch's.
-
-    It is by the names that its libraries are linked to (``libcudart.so.12``).
-    """
-    if torch is None or not torch.cuda:
-        return ()
-    own, findings = torch.cuda.partition(".")[0], []
-    for package in known().package:
-        folder = host.package(package.code) if package.code else None
-        needed = {release for file in (folder.rglob("*.so") if folder else ()) for release in _cudart(file)}
-        if needed and own not in needed:
-            why = f"it needs libcudart.so.{listed(sorted(needed))}, and PyTorch was built with CUDA {torch.cuda}"
-            findings.append(remedies.finding(Level.RED, package.name, why, "cudart", cuda=torch.cuda, own=own))
-    return tuple(findings)
-
-
-def _cudart(file: Path) -> list[str]:
-    """Return the major releases of the CUDA runtime that a library names; OSError and damage count as none."""
-    try:
-        with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return [found.decode() for found in re.findall(rb"libcudart\.so\.(\d+)\0", content)]
-    except (OSError, ValueError):
-        return []
 
 
 def list_settings() -> dict[str, Build]:

@@ -20,7 +20,7 @@ from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import UsageError
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor import recipes, settings
-from fp4patch.doctor.builds import names, quoted
+from fp4patch.doctor.builds import quoted
 from fp4patch.doctor.known_defects import refused_by_pytorch
 from fp4patch.doctor.result import ProjectReport, Question
 from fp4patch.doctor.settings import Setting
@@ -142,9 +142,7 @@ def examine(path: Path, question: Question, cuda: Version | None, *, without: Se
         plain = Arch(12, 0)
         found = [Setting("", _DETECTED, "where TORCH_CUDA_ARCH_LIST is not set", (plain,), (plain,))]
     findings = [*recipes.removals(project.builds), *recipes.refused(project.builds, found)]
-    listed_gpus = [gpu for gpu in question.gpus if question.named or not question.asked or names(question.asked, gpu)]
-    gpus = listed_gpus or question.gpus
-    answers = tuple(_answer(gpu, project, found, findings, question, cuda) for gpu in gpus)
+    answers = tuple(_answer(gpu, project, found, findings, question, cuda) for gpu in question.concerned)
     statements = Counter(s.kind for source in project.sources.values() for s in source.statements)
     return ProjectReport(
         str(path),

@@ -12,8 +12,6 @@ from fp4patch.doctor.settings import Setting
 from fp4patch.images.image import ProofReport
 from fp4patch.tree.receipt import PatchStatus
 
-NATIVE = "native"
-
 
 @dataclass(frozen=True)
 class Requirement:
@@ -31,7 +29,7 @@ class Requirement:
 
     def __str__(self) -> str:
         """Return the form used on the command line: ``sm_121:native:except=hopper*``."""
-        what = f":variant={self.variant}" if self.variant else f":{NATIVE}" if self.native else ""
+        what = f":variant={self.variant}" if self.variant else ":native" if self.native else ""
         files = [*(f":only={one}" for one in self.only), *(f":except={one}" for one in self.excepted)]
         return f"{self.gpu}{what}{''.join(files)}"
 

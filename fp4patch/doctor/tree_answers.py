@@ -306,18 +306,14 @@ def _of_row(row: BuildRow, gpu: Arch) -> str:
     if stops := _stops(row, gpu):
         return f"nothing ({stops})"
     modules = row.on[gpu].modules if row.on else {"": row.kernels}
-    usual, *_ = modules.values()
-    others = [f"{name} for {_listed(archs)}" for name, archs in modules.items() if archs != usual]
-    return " and ".join([_listed(usual), *others])
+    made = {name: ", ".join(archs) or "nothing of SM12x" for name, archs in modules.items()}
+    usual, *_ = made.values()
+    return " and ".join([usual, *(f"{name} for {archs}" for name, archs in made.items() if archs != usual)])
 
 
 def _archs(row: BuildRow, gpu: Arch) -> tuple[str, ...]:
     """Return every architecture that some FP4 kernel has where the GPU is."""
     return tuple(arch for archs in row.on[gpu].modules.values() for arch in archs) if row.on else row.kernels
-
-
-def _listed(archs: Sequence[str]) -> str:
-    return ", ".join(archs) or "nothing of SM12x"
 
 
 def _with_cuda(rows: Sequence[BuildRow]) -> str:

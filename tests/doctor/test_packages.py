@@ -72,7 +72,7 @@ def test_what_bypasses_a_patched_flashinfer_is_named(tmp_path: Path) -> None:
     for file in (ahead, cached):
         file.parent.mkdir(parents=True)
         file.touch()
-    first, finding = packages.examine_targets(machine(tmp_path))
+    first, finding = packages.examine_packages(machine(tmp_path), [], None)
     assert (first.level, first.subject, first.found) == (Level.GREEN, "FlashInfer", "0.6.12")
     assert finding.level is Level.YELLOW
     assert finding.remedy
