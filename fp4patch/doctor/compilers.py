@@ -4,6 +4,7 @@ Triton brings a ptxas of its own; that one is in :mod:`fp4patch.doctor.packages`
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,19 +34,24 @@ class Toolkit:
     """A directory with ``bin/nvcc`` or ``bin/ptxas``."""
 
     root: Path
-    places: tuple[str, ...]
-    """Ways in which it was found: ``CUDA_HOME``, ``PATH``, ``/usr/local/cuda``."""
+    place: str
+    """Way in which it was found first: ``CUDA_HOME``, ``PATH``, ``/usr/local/cuda``."""
     release: str
     """What its nvcc states, or its ptxas if it has no nvcc: ``13.0.88``. Empty if that does not run."""
 
 
 def toolkits(host: Host) -> tuple[Toolkit, ...]:
     """Return each toolkit once, in the order in which a build would meet them."""
-    found: dict[Path, list[str]] = {}
+    found: dict[Path, Toolkit] = {}
     for place, root in _roots(host):
-        if any((root / "bin" / tool).is_file() for tool in ("nvcc", "ptxas")):
-            found.setdefault(root.resolve(), []).append(place)
-    return tuple(_toolkit(root, tuple(dict.fromkeys(places))) for root, places in found.items())
+        tool = next((tool for name in ("nvcc", "ptxas") if (tool := root / "bin" / name).is_file()), None)
+        if tool is None or root.resolve() in found:
+            continue
+        release = ""
+        with suppress(ToolchainError):
+            release = version_of(tool)
+        found[root.resolve()] = Toolkit(root.resolve(), place, release)
+    return tuple(found.values())
 
 
 def _roots(host: Host) -> Iterator[tuple[str, Path]]:
@@ -54,14 +60,6 @@ def _roots(host: Host) -> Iterator[tuple[str, Path]]:
     for usual in sorted((host.root / "usr/local").glob("cuda*")):
         yield f"/{usual.relative_to(host.root)}", usual
     yield from ((WHEELS, root) for root in wheel_roots((*host.site_packages, *host.own)))
-
-
-def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:
-    tool = next(tool for name in ("nvcc", "ptxas") if (tool := root / "bin" / name).is_file())
-    try:
-        return Toolkit(root, places, version_of(tool))
-    except ToolchainError:
-        return Toolkit(root, places, "")
 
 
 def toolkit() -> Version | None:
@@ -74,7 +72,7 @@ def toolkit() -> Version | None:
 
 def nvcc_of_builds(host: Host) -> str:
     """Return the release of the nvcc that PyTorch's build extension takes; empty if there is none."""
-    kits = (kit for kit in toolkits(host) if kit.places != (WHEELS,) and (kit.root / "bin/nvcc").is_file())
+    kits = (kit for kit in toolkits(host) if kit.place != WHEELS and (kit.root / "bin/nvcc").is_file())
     return next((kit.release for kit in kits), "")
 
 
@@ -97,14 +95,13 @@ def examine(host: Host, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
 
 
 def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:
-    place = ", ".join(kit.places)
     if not kit.release:
-        return remedies.finding(Level.YELLOW, "CUDA", f"{kit.root} ({place}) does not run", "toolkit_broken")
+        return remedies.finding(Level.YELLOW, "CUDA", f"{kit.root} ({kit.place}) does not run", "toolkit_broken")
     subject = f"CUDA {kit.release}"
-    about = f"{place}; fp4patch uses it" if used else place
+    about = f"{kit.root} ({kit.place}{'; fp4patch uses it' if used else ''})"
     lacking = [gpu for gpu in gpus if not has(Version(kit.release), gpu)]
     if not lacking:
         return Finding(Level.GREEN, subject, about)
-    first = "; a build takes the first nvcc on PATH" if "PATH" in kit.places else ""
+    first = "; a build takes the first nvcc on PATH" if kit.place == "PATH" else ""
     about = f"{about}: does not support {listed(lacking)}{first}"
     return remedies.finding(Level.YELLOW, subject, about, "toolkit_too_old")

@@ -42,19 +42,17 @@ class PytorchRelease:
 
 
 @dataclass(frozen=True)
-class _Table:
+class KnownDefects:
+    """The contents of records/known.toml."""
+
     known: tuple[KnownDefect, ...]
     pytorch: tuple[PytorchRelease, ...]
 
 
 @cache
-def _read(root: Path) -> _Table:
-    return read_table(root / RECORD, _Table)
-
-
-def known_defects() -> tuple[KnownDefect, ...]:
-    """Return every known defect."""
-    return _read(load().root).known
+def read(root: Path) -> KnownDefects:
+    """Return what is recorded below the catalog's root."""
+    return read_table(root / RECORD, KnownDefects)
 
 
 def refused_by_pytorch(archs: Iterable[Arch], release: Version | None, *, cmake: bool) -> list[str]:
@@ -62,7 +60,7 @@ def refused_by_pytorch(archs: Iterable[Arch], release: Version | None, *, cmake:
 
     ``release``: that of PyTorch; the newest if it is not known. ``cmake``: a CMake project reads it, else a setup.py.
     """
-    rows = _read(load().root).pytorch
+    rows = read(load().root).pytorch
     row = rows[-1]
     if release is not None:
         row = next((row for row in reversed(rows) if Version(row.since) <= Version(release.base_version)), rows[0])
@@ -74,7 +72,7 @@ def examine(host: Host, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:
     """Return a finding for each defect of what is installed. ``gpus``: those that matter, if known; ``nvcc``: its
     release, or nothing."""
     findings = []
-    for defect in known_defects():
+    for defect in read(load().root).known:
         installed = host.distribution(*defect.distributions)
         version = nvcc if "nvcc" in defect.distributions else installed.version if installed else ""
         has_it = set(defect.gpus) & set(gpus or GPUS) and is_version(version) and covers(defect.versions, version)

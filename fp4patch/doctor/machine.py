@@ -1,14 +1,11 @@
 """This machine: what compiles, what runs, and what would get in a patch's way."""
 
 import platform
-import re
 from collections.abc import Sequence
-from contextlib import suppress
 
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import Arch
-from fp4patch.core.wording import joined
 from fp4patch.doctor import compilers, gpus, known_defects, memory, packages
 from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
@@ -34,15 +31,4 @@ def examine(host: Host, asked: Sequence[Arch] = ()) -> FindingsReport:
         *gpus.examine(driver, torch.cuda if torch else ""),
         *memory.examine(host, matter),
     )
-    return FindingsReport(f"{_system(host)}, Python {host.python}", findings)
-
-
-def _system(host: Host) -> str:
-    """Return the distribution, on a DGX Spark its DGX OS too, and the architecture; never the serial number."""
-    text = ""
-    for name in ("etc/dgx-release", "etc/os-release"):
-        with suppress(OSError):
-            text += (host.root / name).read_text(encoding="utf-8", errors="replace")
-    stated = dict(re.findall(r"^(\w+)=[\"']?(.*?)[\"']?$", text, re.MULTILINE))
-    dgx = joined(stated.get("DGX_PRETTY_NAME", ""), stated.get("DGX_SWBUILD_VERSION", ""))
-    return joined(dgx, stated.get("PRETTY_NAME", ""), f"{platform.system()} {platform.machine()}", by=", ")
+    return FindingsReport(f"{platform.platform()}, Python {host.python}", findings)

@@ -125,7 +125,7 @@ class FindingsReport(Examined):
     """Report on this machine, or on the log of a build or a program."""
 
     name: str
-    """The machine, ``Ubuntu 24.04.3 LTS, Linux x86_64, Python /usr/bin/python3``, or the log."""
+    """The machine, ``Linux-6.14.0-x86_64-with-glibc2.39, Python /usr/bin/python3``, or the log."""
     findings: tuple[Finding, ...]
 
 

@@ -1,7 +1,7 @@
 """Answers for each GPU from a source tree: by its build's architectures, or by the condition in its headers."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -55,7 +55,7 @@ class _Case:
             made = Arch.parse_list(self.question.asked or f"{gpu}a", ptx=True)
         else:
             best = self.evaluated if self.question.asked else best_of(gpu, self.question.gpus, self.evaluated)
-            made = tuple(Arch.parse(arch) for row in best for arch in _archs(row, gpu))
+            made = tuple(Arch.parse(arch) for row in best for archs in _modules(row, gpu).values() for arch in archs)
         return [arch for arch in made if arch.suffix and arch.runs_on(gpu)]
 
 
@@ -305,15 +305,14 @@ def _of_row(row: BuildRow, gpu: Arch) -> str:
         return "unknown targets"
     if stops := _stops(row, gpu):
         return f"nothing ({stops})"
-    modules = row.on[gpu].modules if row.on else {"": row.kernels}
-    made = {name: ", ".join(archs) or "nothing of SM12x" for name, archs in modules.items()}
+    made = {name: ", ".join(archs) or "nothing of SM12x" for name, archs in _modules(row, gpu).items()}
     usual, *_ = made.values()
     return " and ".join([usual, *(f"{name} for {archs}" for name, archs in made.items() if archs != usual)])
 
 
-def _archs(row: BuildRow, gpu: Arch) -> tuple[str, ...]:
-    """Return every architecture that some FP4 kernel has where the GPU is."""
-    return tuple(arch for archs in row.on[gpu].modules.values() for arch in archs) if row.on else row.kernels
+def _modules(row: BuildRow, gpu: Arch) -> Mapping[str, tuple[str, ...]]:
+    """Return the architectures of each module of a build at run time where the GPU is; else those of all kernels."""
+    return row.on[gpu].modules if row.on else {"": row.kernels}
 
 
 def _with_cuda(rows: Sequence[BuildRow]) -> str:

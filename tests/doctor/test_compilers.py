@@ -32,19 +32,15 @@ def test_finds_every_toolkit_once_wherever_it_is_named(tmp_path: Path) -> None:
     here = machine(tmp_path)
     path = os.pathsep.join([str(two / "bin"), here.environ["PATH"]])
     here = machine(tmp_path, PATH=path, CUDA_HOME=str(one))
-    found = {kit.root: kit.places for kit in compilers.toolkits(here)}
-    assert found == {
-        one: ("CUDA_HOME", "/usr/local/cuda", "/usr/local/cuda-13.0"),
-        two: ("PATH",),
-        wheels: ("wheels of this Python",),
-    }
+    found = {kit.root: kit.place for kit in compilers.toolkits(here)}
+    assert found == {one: "CUDA_HOME", two: "PATH", wheels: "wheels of this Python"}
 
 
 def test_a_script_on_path_leads_to_the_toolkit_that_it_calls(tmp_path: Path) -> None:
     kit = toolkit(tmp_path / "opt/cuda", "13.0.88")
     program(tmp_path / "bin/nvcc", f'exec {kit}/bin/nvcc "$@"')
     (found,) = compilers.toolkits(machine(tmp_path, PATH=str(tmp_path / "bin")))
-    assert (found.root, found.places) == (kit, ("PATH",))
+    assert (found.root, found.place) == (kit, "PATH")
 
 
 def test_a_script_that_leads_nowhere_hides_nothing_behind_it(tmp_path: Path) -> None:

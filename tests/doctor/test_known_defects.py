@@ -10,9 +10,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from fp4patch.binaries.findings import Level
+from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.doctor import packages
-from fp4patch.doctor.known_defects import examine, known_defects, refused_by_pytorch
+from fp4patch.doctor.known_defects import examine, read, refused_by_pytorch
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_each_pytorch_takes_what_its_own_files_take() -> None:
 
 
 def test_each_defect_has_its_range_and_its_thread() -> None:
-    for one in known_defects():
+    for one in read(load().root).known:
         assert list(SpecifierSet(one.versions)), one.subject
         assert one.link.startswith("https://"), one.subject
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,20 +40,6 @@ def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Host, ask
     found = examine(spark, asked)
     (triton_,) = (f for f in found.findings if f.subject.startswith("Triton"))
     assert triton_.level is level
-
-
-def test_a_dgx_spark_is_named_without_its_serial_number(spark: Host) -> None:
-    etc = spark.root / "etc"
-    etc.mkdir()
-    (etc / "os-release").write_text('PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nID=ubuntu\n')
-    assert examine(spark).name.startswith(f"Ubuntu 24.04.3 LTS, {platform.system()} {platform.machine()}, Python")
-    (etc / "dgx-release").write_text(
-        'DGX_NAME="DGX Spark"\nDGX_PRETTY_NAME="NVIDIA DGX Spark"\nDGX_SWBUILD_VERSION="7.2.3"\n'
-        "DGX_SERIAL_NUMBER=1234567\n"
-    )
-    name = examine(spark).name
-    assert name.startswith("NVIDIA DGX Spark 7.2.3, Ubuntu 24.04.3 LTS, ")
-    assert "1234567" not in name
 
 
 def test_the_nvcc_in_the_usual_place_is_compared_with_pytorchs_cuda(spark: Host, tmp_path: Path) -> None:
