@@ -22,7 +22,7 @@ from fp4patch.core.wording import suggested
 GROUPS = {
     "Start here": {
         "doctor": ("doctor:doctor", "Tell whether FP4 works on a GPU: on this machine, or with each PATH."),
-        "explore": ("explore:explore", "Open a page with the answers of doctor for every release."),
+        "explore": ("explore_page:explore", "Open a page with the answers of doctor for every release."),
         "show": ("show:show", "Describe one variant, patch or target, or list all."),
     },
     "Patch": {

@@ -96,7 +96,6 @@ NAMES_A_TARGET = {
     "images": "an image is one of vLLM with CUTLASS",
     "cli.py": "the summary of `build`: the same",
     "commands/build.py": "the same",
-    "commands/build_run.py": "the same",
     "doctor/memory.py": "a build of vLLM",
     "catalog/probe.py": "the names of published kernels' interfaces and arithmetic",
     "proof/execution/chosen_inputs.py": "the same",

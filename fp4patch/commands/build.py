@@ -1,14 +1,38 @@
-"""The command ``build``: the patched vLLM as an image."""
+"""The command ``build``: the whole patched vLLM as an image that carries its proof, by the engine that is there."""
 
+import json
+import logging
+import os
+import platform
+import re
 import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from rich.text import Text
 
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.outside import read as read_outside
+from fp4patch.catalog.variant import Pins, TorchPin
 from fp4patch.commands.options import FOLDER, WITH, json_option, torch_archs, variant_option
 from fp4patch.console import emit, show
-from fp4patch.images.image import Built, DryRun, Stage
+from fp4patch.core.errors import ImageError, UsageError
+from fp4patch.images import architectures, command, context, engine, provenance, sources
+from fp4patch.images.image import PRODUCT, BuildRequest, Built, DryRun, Source, Stage
+
+RECOMMENDED = "next3"
+WHY = "which uses the hardware conversion wherever the target has it, and the shortest exact encoder elsewhere"
+"""The variant of a build that names none, and the reason."""
+
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+"""An image's architecture, and the machine in the names of wheels."""
 
 
 @click.command(epilog="Example: fp4patch build --arch 12.1a -- --tag vllm:fp4")
@@ -65,15 +89,13 @@ def build(
     after `--`: `fp4patch build --arch 12.1a -- --push --tag NAME --build-arg MAX_JOBS=8`. Without `--push`, the image
     is written to the engine's store.
     """
-    from fp4patch.commands import build_run as run  # noqa: PLC0415 - the other commands' help is quick
-
     trees = {name: named for name, named in (("vllm", vllm), ("cutlass", cutlass)) if named}
-    request = run.plan(variant, archs, target, trees=trees, output=output, outside=outside, buildx=buildx)
+    request = plan(variant, archs, target, trees=trees, output=output, outside=outside, buildx=buildx)
     if dry_run:
-        planned = run.dry_run(request, context)
+        planned = plan_only(request, context)
         emit(planned) if as_json else click.echo(_script(planned), nl=False)
         return
-    built = run.build(request, context)
+    built = build_image(request, context)
     emit(built) if as_json else show(_built(built))
 
 
@@ -91,3 +113,162 @@ def _built(built: Built) -> Text:
     name = built.output or (built.tags[0] if built.tags else built.image)
     what = f"wrote {name}" if built.output else f"built {name} ({built.image})"
     return Text(f"{what} in {built.seconds:.0f} s\n  `fp4patch doctor {name}` checks its proof")
+
+
+def plan(
+    variant: str | None,
+    archs: Sequence[str],
+    target: str | None = None,
+    *,
+    trees: Mapping[str, str] | None = None,
+    output: Path | None = None,
+    outside: Sequence[Path] = (),
+    buildx: Sequence[str] = (),
+) -> BuildRequest:
+    """Fill in everything from the variant's pins, and check it as far as no engine is needed for it.
+
+    ``trees`` are the sources that the user names, by the target's name; ``outside`` are directories of patches;
+    ``buildx`` are words for buildx.
+    """
+    diffs = tuple(read_outside(folder, load().targets) for folder in outside)
+    catalog = load().including(diffs)
+    chosen = catalog.variant(variant or RECOMMENDED)
+    if chosen.image is None:
+        raise UsageError(f"variant {chosen.name} pins nothing to build an image from", help="it has no table [image]")
+    pins = chosen.image
+    named = pins.trees | dict(trees or {})
+    asked = architectures.check(archs, chosen)
+    if variant is None:
+        asked = replace(asked, notes=(f"without --variant the build takes {RECOMMENDED}, {WHY}", *asked.notes))
+    stage = Stage(target) if target else Stage.WHEEL if output else Stage.RUNTIME
+    if strays := [patch.id for patch in diffs if patch.target not in pins.trees]:
+        raise UsageError(f"{strays[0]} is for none of the trees of the image", help=f"they are {', '.join(pins.trees)}")
+    own = {name: sources.source(catalog.target(name), named[name], whole=stage.compiles) for name in pins.trees}
+    options = command.buildx_options(buildx, output)
+    request = BuildRequest(
+        variant=chosen.name,
+        patches=tuple(f"{p.id} {p.version}" for name in sorted(own) for p in catalog.patches_of(chosen, name)),
+        archs=asked,
+        trees=own,
+        outside=diffs,
+        torch=_torch(pins, own[PRODUCT], options.arguments.get("TORCH_VERSION")),
+        cuda=pins.cuda,
+        base_image=options.arguments.get("BASE_IMAGE", pins.base),
+        runtime_image=options.arguments.get("RUNTIME_IMAGE", pins.runtime),
+        target=stage,
+        output=output,
+        buildx=options,
+    )
+    command.arguments(request)  # before anything is asked or written: the user may not set one of ours
+    return request
+
+
+def _torch(pins: Pins, vllm: Source, named: str | None) -> TorchPin:
+    """Return the pinned PyTorch; for another vLLM the one that the user names, or that a local tree requires."""
+    if vllm.version == pins.trees[PRODUCT] and not named:
+        return pins.torch
+    wanted = named or (_torch_of(Path(vllm.folder)) if vllm.folder else "")
+    if not wanted:
+        raise UsageError(
+            f"another vLLM than the pinned {pins.trees[PRODUCT]} may need another PyTorch than {pins.torch.version}",
+            help="name it: -- --build-arg TORCH_VERSION=V; its requirements state it",
+        )
+    same = wanted in (pins.torch.version, pins.torch.version.partition("+")[0])
+    return pins.torch if same else TorchPin(version=wanted)
+
+
+def _torch_of(tree: Path) -> str:
+    """Return the PyTorch that a vLLM tree's build requires; empty if it does not pin one."""
+    required = re.search(r'"torch\s*==\s*([^"\s;]+)', (tree / "pyproject.toml").read_text(encoding="utf-8"))
+    return required[1] if required else ""
+
+
+def plan_only(request: BuildRequest, folder: Path | None) -> DryRun:
+    """Return the command and the context's files. Only a context that was named is written."""
+    files = context.files(request, _machines(request, ()))
+    if folder:
+        _write(folder, files)
+    place = folder or Path("fp4patch-context")
+    words = command.compose(request, place, _labels(request))
+    return DryRun(
+        command=tuple(words),
+        context=str(place),
+        written=folder is not None,
+        files={name: len(data) for name, data in files.items()},
+        notes=request.archs.notes,
+    )
+
+
+def build_image(request: BuildRequest, folder: Path | None) -> Built:
+    """Build it. ImageError if the engine cannot, or did not: then with the status of buildx.
+
+    An interrupt stops the engine's build and leaves no context behind.
+    """
+    begun = time.monotonic()
+    own = engine.own_platforms(request.buildx.builder, needs_engine=not (request.output or request.buildx.push))
+    if problems := engine.check(own, request):
+        raise ImageError("this engine cannot build it", problems=problems)
+    notes = (*request.archs.notes, *engine.notes(own, request))
+    for note in notes:
+        logging.getLogger(__name__).warning("note: %s", note)
+    labels = _labels(request)
+    with tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
+        place = folder or Path(work) / "context"
+        _write(place, context.files(request, _machines(request, own)))
+        metadata, iid = Path(work) / "metadata.json", Path(work) / "iid"
+        of_image = None if request.output else iid
+        words = command.compose(request, place, labels, metadata=metadata, iid=of_image)
+        _run(words, request.target)
+        stated = json.loads(metadata.read_text(encoding="utf-8")) if metadata.is_file() else {}
+        return Built(
+            command=tuple(words),
+            image=iid.read_text(encoding="utf-8").strip() if iid.is_file() else "",
+            digest=str(stated.get("containerimage.digest", "")),
+            tags=request.buildx.tags,
+            labels=labels,
+            output=str(request.output or ""),
+            seconds=round(time.monotonic() - begun, 3),
+            notes=notes,
+        )
+
+
+def _labels(request: BuildRequest) -> dict[str, str]:
+    """Return the labels; none where files are written, which have no place for them."""
+    if request.output:
+        return {}
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    return provenance.labels(request, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _machines(request: BuildRequest, own: Sequence[str]) -> tuple[str, ...]:
+    """Return ``x86_64``, ``aarch64``: what the image's wheels must be for. ``own``: the engine's platforms."""
+    platforms = request.buildx.platforms or own[:1]
+    named = [MACHINES.get(name, name) for _, name, *_ in (text.split("/") for text in platforms if "/" in text)]
+    return tuple(named) or (platform.machine(),)
+
+
+def _run(words: Sequence[str], stage: Stage) -> None:
+    """Run the engine's command, its output on our stderr; it is stopped with us."""
+    process = subprocess.Popen(words, env=engine.environment(), stdin=subprocess.DEVNULL, stdout=2)
+    try:
+        status = process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)  # buildx then cancels the build in the engine
+        process.wait()
+        raise
+    if status:
+        failure = ImageError(
+            f"the build of stage {stage} failed (docker buildx ended with status {status})",
+            help="its last lines name the step; the stages before it are in the builder's cache",
+        )
+        failure.exit_code = status
+        raise failure
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the build context; UsageError if the directory has something in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty", help="name another directory with --context")
+    context.write(folder, files)

@@ -1,4 +1,4 @@
-"""The page of ``fp4patch explore``: doctor's answer to every question about a recorded release.
+"""The command ``fp4patch explore``: a page with doctor's answer to every question about a recorded release.
 
 An answer is the part of ``fp4patch doctor --json`` about one source tree that depends on the question. It is judged
 when the page is made, from what doctor read of the trees (:mod:`fp4patch.doctor.recorded`). Releases share answers: the
@@ -7,18 +7,23 @@ page has each distinct one once.
 
 import json
 import shlex
+import webbrowser
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import click
+
 from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.target import Target
 from fp4patch.commands import templates
-from fp4patch.console import document
+from fp4patch.commands.options import FILE
+from fp4patch.console import document, write
 from fp4patch.core.release import covers
+from fp4patch.core.store import cache_dir
 from fp4patch.doctor import recorded
 from fp4patch.doctor.result import DoctorReport, TreeReport
 from fp4patch.doctor.run import question
@@ -45,6 +50,23 @@ asking = cache(question)
 ANSWER = ("gpus", "recommended", "findings")
 ROW = ("asked", "kernels", "on", "reaches", "stops", "error")
 """Keys of doctor's document about a tree, and about a row of its build, that an answer keeps."""
+
+
+@click.command(epilog="Example: fp4patch explore -o explorer.html")
+@click.option("--output", "-o", type=FILE, help="Write the page to this file, without opening it in a browser.")
+def explore(output: Path | None) -> None:
+    """Open a page with the answers of doctor for every release.
+
+    They are for each CUDA release, arch list and GPU, before and after the recommended variants.
+
+    The page also has the machine code of each FP4 instruction by compiler and target. It is one file that needs no
+    network. Its answers come from the records of this fp4patch.
+    """
+    file = output or cache_dir() / "explorer.html"
+    write(file, page(), advice="name a file that can be written: fp4patch explore -o FILE")
+    click.echo(str(file))
+    if not output and not webbrowser.open(file.absolute().as_uri()):
+        click.echo("there is no browser here: copy the file to a machine that has one, and open it there", err=True)
 
 
 def page() -> str:

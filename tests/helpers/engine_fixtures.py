@@ -22,7 +22,7 @@ from typing import NoReturn
 import pytest
 
 from fp4patch import cli
-from fp4patch.commands.build_run import plan
+from fp4patch.commands.build import plan
 from fp4patch.images import context
 
 SCRIPT = Path(__file__).parents[1] / "engine" / "engine.sh"

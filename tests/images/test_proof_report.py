@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from fp4patch import cli
-from fp4patch.commands.build_run import plan
+from fp4patch.commands.build import plan
 from fp4patch.commands.doctor_text import proof_text
 from fp4patch.core.errors import ImageError
 from fp4patch.core.results import Verdict
