@@ -28,29 +28,26 @@ class Builds:
     def __init__(self, tree: Identified) -> None:
         self.tree = tree
         self._known: dict[tuple[str, str], BuildRow] = {}
-        self._failed: ToolchainError | None = None
 
     def evaluate(self, questions: Iterable[tuple[Question, Version | None]]) -> None:
-        """Evaluate the build for all of these questions, each with its CUDA release, in one run of the adapter."""
+        """Evaluate the build for all of these questions, each with its CUDA release, in one run of the adapter.
+
+        Raises ToolchainError where this machine has no program for it.
+        """
         build = self.tree.target.build
-        if build is None or self._failed:
-            return
-        pairs = dict.fromkeys(pair for question, cuda in questions for pair in pairs_of(build, question, cuda))
+        pairs = dict.fromkeys(p for question, cuda in questions if build for p in pairs_of(build, question, cuda))
         missing = [pair for pair in pairs if pair not in self._known]
-        try:
-            rows = adapters.of(self.tree.target).evaluate(self.tree.root, build, missing) if missing else ()
-        except ToolchainError as failed:
-            self._failed = failed
-            return
+        if build and missing:
+            rows = adapters.of(self.tree.target).evaluate(self.tree.root, build, missing)
+            self._known |= zip(missing, map(self._judged, rows), strict=True)
+
+    def _judged(self, row: BuildRow) -> BuildRow:
+        """Return the row of a build that ends, or that makes no usable library, as one that gives nothing."""
+        why = row.lacks or self._refused(row)
+        if row.stops or not why:
+            return row
         nothing = dict.fromkeys(GPUS, Reach.NOTHING)
-        stops = (row.lacks or self._refused(row) for row in rows)
-        rows = tuple(
-            replace(row, stops=why, kernels=() if not row.lacks else row.kernels, error="", reaches=nothing)
-            if why and not row.stops
-            else row
-            for row, why in zip(rows, stops, strict=True)
-        )
-        self._known |= zip(missing, rows, strict=True)
+        return replace(row, stops=why, kernels=row.kernels if row.lacks else (), error="", reaches=nothing)
 
     def _refused(self, row: BuildRow) -> str:
         """Return why PyTorch ends the build: its release that the tree asks for does not take the list."""
@@ -74,11 +71,12 @@ class Builds:
         build = self.tree.target.build
         if build is None:
             return (), []
-        self.evaluate([(question, cuda)])
+        try:
+            self.evaluate([(question, cuda)])
+        except ToolchainError as failed:
+            found = f"{failed.message}, so the result of the build for {build.setting} was not evaluated"
+            return (), [remedies.finding(Level.YELLOW, "cmake", found, "no_cmake", help=failed.help)]
         pairs = pairs_of(build, question, cuda)
-        if self._failed:
-            found = f"{self._failed.message}, so the result of the build for {build.setting} was not evaluated"
-            return (), [remedies.finding(Level.YELLOW, "cmake", found, "no_cmake", help=self._failed.help)]
         evaluated = tuple(self._known[pair] for pair in pairs)
         return evaluated, not_evaluated(build, evaluated)
 

@@ -143,15 +143,8 @@ def examine(path: Path, question: Question, cuda: Version | None, *, without: Se
         found = [Setting("", _DETECTED, "where TORCH_CUDA_ARCH_LIST is not set", (plain,), (plain,))]
     findings = [*recipes.removals(project.builds), *recipes.refused(project.builds, found)]
     answers = tuple(_answer(gpu, project, found, findings, question, cuda) for gpu in question.concerned)
-    statements = Counter(s.kind for source in project.sources.values() for s in source.statements)
-    return ProjectReport(
-        str(path),
-        project.read,
-        tuple(found),
-        {kind.value: number for kind, number in statements.items()},
-        tuple(findings),
-        answers,
-    )
+    kinds = Counter(s.kind.value for source in project.sources.values() for s in source.statements)
+    return ProjectReport(str(path), project.read, tuple(found), dict(kinds), tuple(findings), answers)
 
 
 Fates = Mapping[tuple[Statement, Arch], tuple[Left, str]]

@@ -159,25 +159,21 @@ def may_have_statements(text: str) -> bool:
     return bool(_MAY_HAVE.search(text))
 
 
-@dataclass
-class _Branch:
-    """An open conditional: whether its present branch is compiled (None: not known), and where each branch begins."""
-
-    live: bool | None
-    taken: bool | None
-    begin: int = 0
-    why: str = ""
-    regions: list[_Region] = field(default_factory=list)
-    """Its branches so far."""
-
-
-class _Region(NamedTuple):
-    """A branch of a conditional in the file itself."""
+class _Branch(NamedTuple):
+    """A branch of a conditional: where it is, and whether it is compiled (None: not known)."""
 
     begin: int
     end: int
     live: bool | None
-    branch: _Branch
+
+
+@dataclass
+class _Conditional:
+    """A conditional: its branches so far, whether one of them is taken, and the first name that is not known."""
+
+    branches: list[_Branch]
+    taken: bool | None
+    why: str
 
 
 @dataclass
@@ -201,11 +197,11 @@ class Preprocessor:
         self.once: set[str] = set()
         self.maybe: set[str] = set()
         self.own: set[str] = set()
-        self.regions: list[_Region] = []
+        self.conditionals: list[_Conditional] = []
 
     def left(self, file: SourceFile) -> dict[Statement, tuple[Left, str]]:
         """Return what is left of each statement of a file, and the name that decides if that is not known."""
-        self.regions = []
+        self.conditionals = []
         self._file(file, 0)
         live = _EARLY.sub(self._without_condition, self._live_text(file, {False}))
         after_return = _unreachable(live)
@@ -214,7 +210,7 @@ class Preprocessor:
         for one in file.statements:
             left, why = self._of(one, live)
             if left is Left.COMPILED and _within(one, after_return):
-                undecided = next((region.branch.why for region in self.regions if region.live is None), "")
+                undecided = next((c.why for c in self.conditionals if any(b.live is None for b in c.branches)), "")
                 left, why = (Left.CONSTANT, "") if _within(one, surely) else (Left.UNKNOWN, undecided)
             found[one] = left, why
         return found
@@ -225,23 +221,19 @@ class Preprocessor:
         return text.ljust(len(found[0])) if self._condition("if", found[1])[0] else found[0]
 
     def _of(self, statement: Statement, live: str) -> tuple[Left, str]:
-        around = [region for region in self.regions if region.begin <= statement.offset < region.end]
-        gone = next((region for region in around if region.live is False), None)
+        around = [(c, b) for c in self.conditionals for b in c.branches if b.begin <= statement.offset < b.end]
+        gone = next((conditional for conditional, branch in around if branch.live is False), None)
         if gone is None:
-            if unknown := next((region.branch.why for region in around if region.live is None), ""):
-                return Left.UNKNOWN, unknown
-            return Left.COMPILED, ""
-        for region in gone.branch.regions:
-            if region.live:
-                inside = live[region.begin : region.end]
-                return (Left.CONSTANT if _computes_nothing(inside) else Left.OTHER), ""
-        if any(region.live is None for region in gone.branch.regions):
-            return Left.UNKNOWN, gone.branch.why
-        return Left.CONSTANT, ""
+            unknown = next((conditional.why for conditional, branch in around if branch.live is None), "")
+            return (Left.UNKNOWN if unknown else Left.COMPILED), unknown
+        if taken := next((branch for branch in gone.branches if branch.live), None):
+            return (Left.CONSTANT if _computes_nothing(live[taken.begin : taken.end]) else Left.OTHER), ""
+        undecided = any(branch.live is None for branch in gone.branches)
+        return (Left.UNKNOWN, gone.why) if undecided else (Left.CONSTANT, "")
 
     def _live_text(self, file: SourceFile, out: Collection[bool | None]) -> str:
-        """Return the text with blanks in the place of directives and of the regions in these states."""
-        cuts = [(region.begin, region.end) for region in self.regions if region.live in out]
+        """Return the text with blanks in the place of directives and of the branches in these states."""
+        cuts = [(b.begin, b.end) for conditional in self.conditionals for b in conditional.branches if b.live in out]
         cuts = sorted([*cuts, *((begin, end) for begin, end, *_ in file.directives)])
         parts, at = [], 0
         for begin, end in cuts:
@@ -251,33 +243,29 @@ class Preprocessor:
         return "".join([*parts, file.text[at:]])
 
     def _file(self, file: SourceFile, depth: int) -> None:
-        open_: list[_Branch] = []
+        open_: list[_Conditional] = []
+        size = len(file.text)
         self.own |= {
             rest.partition("(")[0].split()[0] for *_, name, rest in file.directives if name == "define" and rest
         }
         for begin, end, name, rest in file.directives:
-            live = _all(branch.live for branch in open_)
+            live = _all(conditional.branches[-1].live for conditional in open_)
             if name in ("if", "ifdef", "ifndef"):
                 state, why = self._condition(name, rest)
-                open_.append(_Branch(state, state, begin=end, why=why))
-            elif name in ("elif", "elifdef", "elifndef", "else") and open_:
-                branch = open_[-1]
-                self._close(branch, begin, depth)
+                open_.append(_Conditional([_Branch(end, size, state)], state, why))
+                if not depth:
+                    self.conditionals.append(open_[-1])
+            elif name in ("elif", "elifdef", "elifndef", "else", "endif") and open_:
+                last = open_[-1]
+                last.branches[-1] = last.branches[-1]._replace(end=begin)
+                if name == "endif":
+                    open_.pop()
+                    continue
                 state, why = (True, "") if name == "else" else self._condition(name.removeprefix("el"), rest)
-                branch.live = unless(state, branch.taken)
-                branch.taken = either(branch.taken, state)
-                branch.begin, branch.why = end, branch.why or why
-            elif name == "endif" and open_:
-                self._close(open_.pop(), begin, depth)
+                last.branches.append(_Branch(end, size, unless(state, last.taken)))
+                last.taken, last.why = either(last.taken, state), last.why or why
             elif live is not False:
                 self._line(file, name, rest, depth, known=live is True)
-        while open_:
-            self._close(open_.pop(), len(file.text), depth)
-
-    def _close(self, branch: _Branch, end: int, depth: int) -> None:
-        branch.regions.append(_Region(branch.begin, end, branch.live, branch))
-        if not depth:
-            self.regions.append(branch.regions[-1])
 
     def _line(self, file: SourceFile, name: str, rest: str, depth: int, *, known: bool) -> None:
         if name == "define" and (found := re.match(r"(\w+)(\()?\s*(.*)", rest)):

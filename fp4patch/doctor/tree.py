@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -15,6 +16,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ToolchainError
 from fp4patch.core.results import State
 from fp4patch.doctor import projects
 from fp4patch.doctor.builds import Builds
@@ -73,7 +75,8 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
         hashes = hashes_of(tree.target, held.read)
     patches = {patch.patch: patch for patch in (*tried, *status.patches)}
     builds = Builds(tree)
-    builds.evaluate((question, cuda_of(question)) for question in questions)
+    with suppress(ToolchainError):  # which the rows of each question report
+        builds.evaluate((question, cuda_of(question)) for question in questions)
     inner = [part.root for part in contained(tree.root, tree.target, catalog)]
     project = cache(lambda: projects.Project.at(tree.root, without=inner, largest=_LARGEST))
     return TreeFacts(
