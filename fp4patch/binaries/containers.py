@@ -111,18 +111,15 @@ def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
         raise BinaryError(f"{name} is damaged, or is not a wheel: {error}", help="download it again") from error
 
 
-def folder(path: Path, *, texts: bool = False) -> Iterator[tuple[Path, int]]:
-    """Yield the files below a directory that may hold code, with their sizes, each once.
-
-    Links that leave it are left alone; so are files with the names of texts, unless ``texts`` is set.
-    """
+def folder(path: Path) -> Iterator[tuple[Path, int]]:
+    """Yield the files below a directory that may hold code, with their sizes, each once; no links that leave it."""
     seen = set()
     root = path.resolve()
     for place, folders, files in os.walk(root):
         folders.sort()
         for name in sorted(files):
             file = Path(place, name)
-            if (file.suffix in _TEXTS and not texts) or not file.is_file():
+            if not may_hold_code(name) or not file.is_file():
                 continue
             if file.is_symlink() and not file.resolve().is_relative_to(root):
                 continue

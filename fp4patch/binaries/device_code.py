@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from fp4patch.binaries import by_design, cubin, fatbin, sass_bits
 from fp4patch.binaries.containers import Member
-from fp4patch.binaries.driver_choice import loaded
+from fp4patch.binaries.driver_choice import nearest
 from fp4patch.binaries.fatbin import DriverModule, FatbinEntry
 from fp4patch.binaries.report import (
     FP4_CLASSES,
@@ -72,11 +72,7 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
             arch = image.arch
             groups[image.entry.kind != "cubin", arch.major, arch.minor, image.label].append(image.code)
         for gpu in gpus:
-            index = loaded([(image.entry, image.arch) for image in images], gpu)
-            chosen = None if index is None else images[index]
-            if chosen and chosen.entry.kind == "ptx":
-                text = fatbin.unpack(chosen.entry, unit.name)
-                chosen = chosen if b".entry" in text or b".func" in text else None  # an empty text gains nothing
+            chosen = _chosen(images, gpu, unit.name)
             label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
             native = chosen.native if chosen and outcome is LoadOutcome.NATIVE else ()
             isa = chosen.entry.isa if chosen else ""
@@ -115,6 +111,19 @@ def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
     kernels = {f.name: code for f, code in zip(parsed.functions, found, strict=True) if f.kernel}
     printers = frozenset(f.name for f in parsed.functions if f.kernel and not f.calls.isdisjoint(_TELLING))
     return _Image(light, parsed.arch, total(one.code for one in found), kernels, parsed.says, printers)
+
+
+def _chosen(images: Sequence[_Image], gpu: Arch, name: str) -> _Image | None:
+    """Return what the driver loads of a fatbin; None also for PTX without a kernel or function, which gains nothing."""
+    cubins = {image.arch: image for image in reversed(images) if image.entry.kind == "cubin"}
+    texts = {image.arch: image for image in reversed(images) if image.entry.kind == "ptx"}
+    arch = nearest(gpu, cubins, texts)
+    if arch is None:
+        return None
+    if arch in cubins and arch.runs_on(gpu):
+        return cubins[arch]
+    text = fatbin.unpack(texts[arch].entry, name)
+    return texts[arch] if b".entry" in text or b".func" in text else None
 
 
 def _loading(

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fp4patch.binaries.driver_choice import loaded
-from fp4patch.binaries.fatbin import FatbinEntry
+from fp4patch.binaries.driver_choice import nearest
 from fp4patch.core.arch import Arch
-
-
-def entries(*names: str) -> list[tuple[FatbinEntry, Arch]]:
-    made = []
-    for name in names:
-        kind = "ptx" if name.startswith("compute_") else "cubin"
-        arch = Arch.parse(name)
-        made.append((FatbinEntry(kind, arch, "none", 0, b""), arch))
-    return made
 
 
 @pytest.mark.parametrize(
@@ -43,5 +33,5 @@ def entries(*names: str) -> list[tuple[FatbinEntry, Arch]]:
     ],
 )
 def test_takes(names: list[str], gpu: str, taken: str | None) -> None:
-    index = loaded(entries(*names), Arch.parse(gpu))
-    assert (None if index is None else names[index]) == taken
+    code, ptx = ([Arch.parse(name) for name in names if name.startswith(kind)] for kind in ("sm_", "compute_"))
+    assert nearest(Arch.parse(gpu), code, ptx) == (Arch.parse(taken) if taken else None)
