@@ -15,7 +15,6 @@ from typing import Literal
 from fp4patch import __version__
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.outside import read as read_outside
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
@@ -128,8 +127,7 @@ def apply(
             folds, record = folded(tree, chosen, whole)
             done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
             record = replace(record, states=record.states or patch_states(folds, done), remainders=folds.remainders)
-            diffs = (patch.diff for patch in folds.patches if isinstance(patch, OutsidePatch))
-            staged.append(stage(tree, folds.files, record, diffs))
+            staged.append(stage(tree, folds, record))
             results.append(_result(staged[-1], record, folds, *release_notes(tree, every)))
         applied = Applied("apply", write, _all_or_nothing(results))
         if write and not applied.refused:
@@ -143,8 +141,8 @@ def revert(trees: Sequence[Path]) -> Applied:
         staged, results = [], []
         for tree in every:
             folds = fold_tree(tree, "", (), {})
-            staged.append(stage(tree, folds.files))
             record = replace(tree.receipt or record_of(tree, "", ()), states=(), remainders=())
+            staged.append(stage(tree, folds, record))
             results.append(_result(staged[-1], record, folds))
         reverted = Applied("revert", True, _all_or_nothing(results))
         if not reverted.refused:
@@ -154,8 +152,7 @@ def revert(trees: Sequence[Path]) -> Applied:
 
 def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> TreeResult:
     known = staged.tree.known
-    problems = (*folds.problems, *staged.problems)
-    if problems:
+    if staged.problems:
         state = ApplyState.REFUSED
     elif not staged.changed:
         state = ApplyState.UNCHANGED
@@ -168,7 +165,7 @@ def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> 
         variant=record.variant,
         state=state,
         files=tuple(file for file in staged.files.values() if file.patches or file.changed),
-        problems=problems,
+        problems=staged.problems,
         patches=record.states,
         notes=(*_notes(staged.tree, folds), *notes, *bypasses(known.root, known.target)),
         remainders=record.remainders,

@@ -86,15 +86,15 @@ class LockedTree:
 
         ``desired`` None: the desired bytes are not known, and the bytes that we wrote count as applied.
         """
-        recorded = self.on_record.get(path)
-        current, pristine = self.current(path), self.pristine(path)
-        if current == pristine and (desired is None or recorded is None or current != desired):
+        recorded, current = self.on_record.get(path), self.current(path)
+        if desired is not None and current == desired:
+            return State.APPLIED if recorded else State.PRISTINE
+        if current == self.pristine(path):
             return State.PRISTINE
         digest = sha256(current)
-        if current == desired or (desired is None and recorded and digest == recorded.written_sha256):
-            return State.APPLIED
-        ours = recorded is not None and digest in (recorded.written_sha256, recorded.before_sha256)
-        return State.OUTDATED if ours else State.FOREIGN
+        if recorded is None or digest not in (recorded.written_sha256, recorded.before_sha256):
+            return State.FOREIGN
+        return State.APPLIED if desired is None and digest == recorded.written_sha256 else State.OUTDATED
 
 
 @contextmanager

@@ -8,9 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from functools import partial
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
-
 from fp4patch.catalog.patch import Conversions, MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.source_files import glob
@@ -107,33 +104,27 @@ def _conversions(known: Conversions, file: str, text: str) -> Iterable[Place]:
 
 def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:
     """Yield the problems of a macro of the patched tree: defined where it must be off, or different from before."""
-    files = wanted.candidates.files
-    others = [file for file in files if file != promise.header and language(file) == "c++"]
-    definers = [file for file in others if _defines(desired(file) or b"", promise.name)]
-    oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
-    predates = wanted.tree.version and oldest and wanted.tree.version < oldest  # then it may never have had the file
-    for file in (promise.header, *definers):
-        if desired(file) is None:
-            if not predates:
-                yield _problem(patch.id, file, None, "the file is there", "no such file")
-            continue
-        try:
-            before, after = (
-                Header.at(file, promise.name, _texts(read), promise.include) for read in (pristine, desired)
-            )
-            for arch in (*promise.off, *promise.same):
-                macros = target_macros(arch, promise.cuda)
-                found = after.defined(macros)
-                if arch in promise.off and found:
-                    expected = f"{promise.name} not defined for {arch}"
-                    yield _problem(patch.id, found.file, found.line, expected, "a definition")
-                elif arch in promise.same and (found is None) != (before.defined(macros) is None):
-                    yield _problem(patch.id, file, None, f"{promise.name} for {arch} as upstream has it", "another")
-            for where, line, name in after.undecided(promise.cuda):
-                unknown = f"{name}, which nothing in the tree defines"
-                yield _problem(patch.id, where, line, f"conditions of {promise.name} that the tree decides", unknown)
-        except (LexError, ValueError) as error:
-            yield _problem(patch.id, file, None, f"conditions that decide {promise.name}", str(error))
+    header, name = promise.header, promise.name
+    for file in wanted.candidates.files:
+        if file != header and language(file) == "c++" and _defines(desired(file) or b"", name):
+            yield _problem(patch.id, file, None, f"{name} defined in {header} alone", "a definition")
+    if desired(header) is None:
+        yield _problem(patch.id, header, None, "the file is there", "no such file")
+        return
+    try:
+        before, after = (Header.at(header, name, _texts(read), promise.include) for read in (pristine, desired))
+        for arch in (*promise.off, *promise.same):
+            macros = target_macros(arch, promise.cuda)
+            found = after.defined(macros)
+            if arch in promise.off and found:
+                yield _problem(patch.id, found.file, found.line, f"{name} not defined for {arch}", "a definition")
+            elif arch in promise.same and (found is None) != (before.defined(macros) is None):
+                yield _problem(patch.id, header, None, f"{name} for {arch} as upstream has it", "another")
+        for where, line, other in after.undecided(promise.cuda):
+            unknown = f"{other}, which nothing in the tree defines"
+            yield _problem(patch.id, where, line, f"conditions of {name} that the tree decides", unknown)
+    except (LexError, ValueError) as error:
+        yield _problem(patch.id, header, None, f"conditions that decide {name}", str(error))
 
 
 def _defines(content: bytes, name: str) -> bool:

@@ -6,20 +6,21 @@ rename, then all receipts end. A command that is killed leaves each file with it
 bytes, and a receipt that knows all three.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.core.document import HIDDEN, Document, shown
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.core.results import Problem, State
 from fp4patch.tree import files
 from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import refuse, sha256, unified
-from fp4patch.tree.fold import FoldedFile
+from fp4patch.tree.fold import FoldedFile, FoldedTree
 from fp4patch.tree.locked import COMPLETION, LockedTree
 from fp4patch.tree.receipt import Receipt, ReceiptFile
 
@@ -90,28 +91,20 @@ class Staged:
         return {path: files.locate(root, path) for path, file in sorted(self.files.items()) if file.changed}
 
 
-def stage(
-    tree: LockedTree,
-    desired: Mapping[str, FoldedFile],
-    record: Receipt | None = None,
-    diffs: Iterable[bytes] = (),
-) -> Staged:
-    """Return what changes, with every reason to refuse it. Nothing is written.
+def stage(tree: LockedTree, folds: FoldedTree, record: Receipt) -> Staged:
+    """Return what a fold changes, with every reason to refuse it. Nothing is written.
 
-    Each file that is not ``desired`` gets its pristine bytes. ``record`` is what the receipt is to say, beside its
-    files, and ``diffs`` the contents of those that it names. A file that is neither pristine nor what fp4patch wrote,
-    or that cannot be replaced, is a problem. Files with problems of their own stay as they are, and nothing is written.
+    ``record`` is what the receipt is to say, beside its files. A file that is neither pristine nor what fp4patch wrote,
+    or that cannot be replaced, is a problem.
     """
-    staged, problems = dict[str, FileResult](), list[Problem]()
-    undecided = {path for path, file in desired.items() if file.problems}
-    for path in dict.fromkeys([*desired, *tree.on_record]):
-        if path not in undecided:
-            try:
-                staged[path] = _staged_file(tree, path, desired.get(path))
-            except Refused as refused:
-                problems += refused.problems
-    record = record or tree.receipt
-    if problems or undecided or record is None:
+    staged, problems = dict[str, FileResult](), list(folds.problems)
+    for path, file in folds.files.items():
+        try:
+            if not file.problems:
+                staged[path] = _staged_file(tree, path, file)
+        except Refused as refused:
+            problems += refused.problems
+    if problems:
         return Staged(tree, staged, tuple(problems))
     begun = {
         path: ReceiptFile(sha256(tree.pristine(path)), sha256(file.after), file.patches, sha256(file.before))
@@ -127,22 +120,22 @@ def stage(
     if ends != tree.receipt or any(file.changed for file in staged.values()):
         kept = tree.receipt.diffs if tree.receipt else ()
         begins = replace(record, files=begun, diffs=tuple(dict.fromkeys([*record.diffs, *kept])), state="applying")
-    return Staged(tree, staged, (), begins, ends, tuple(diffs))
+    diffs = tuple(patch.diff for patch in folds.patches if isinstance(patch, OutsidePatch))
+    return Staged(tree, staged, (), begins, ends, diffs)
 
 
-def _staged_file(tree: LockedTree, path: str, desired: FoldedFile | None) -> FileResult:
+def _staged_file(tree: LockedTree, path: str, file: FoldedFile) -> FileResult:
     current = tree.current(path)
-    after, patches = (desired.desired, desired.patches) if desired else (tree.pristine(path), ())
-    if after is None or current == after:
-        return FileResult(path, patches, current, current)
-    if current is not None and tree.state(path, after) is State.FOREIGN:
+    if file.desired is None or current == file.desired:
+        return FileResult(path, file.patches, current, current)
+    if current is not None and tree.state(path, file.desired) is State.FOREIGN:
         blob = tree.state_directory.blobs / tree.on_record[path].pristine_sha256
         advice = f"`cp {quote(str(blob))} {quote(str(tree.root / path))}` takes the edit away; then run this again. "
         advice += "If the whole tree was replaced by another release, delete its .fp4patch directory"
         found = "a file that was edited since"
         raise refuse(path, "the pristine bytes, or what fp4patch wrote", found, help=advice, state=State.FOREIGN)
     files.must_be_replaceable(tree.root, path)
-    return FileResult(path, patches, current, after)
+    return FileResult(path, file.patches, current, file.desired)
 
 
 def write(staged: Sequence[Staged]) -> None:
@@ -165,7 +158,7 @@ def write(staged: Sequence[Staged]) -> None:
             with suppress(OSError):  # what remains does no harm, and goes with the next change
                 change.tree.state_directory.tidy(change.tree.receipt)
         if isinstance(error, OSError):
-            raise Refused(f"{_reason(error)}; nothing was changed", help=f"{_REMEDY}, and run this again") from error
+            raise Refused(f"{error}; nothing was changed", help=f"{_REMEDY}, and run this again") from error
         raise
     try:
         for change in changing:
@@ -175,9 +168,7 @@ def write(staged: Sequence[Staged]) -> None:
         for change in changing:
             change.tree.state_directory.end(change.ends)
     except OSError as error:
-        raise Fp4PatchError(
-            f"the change was interrupted: {_reason(error)}", help=f"{_REMEDY}; then {COMPLETION}"
-        ) from error
+        raise Fp4PatchError(f"the change was interrupted: {error}", help=f"{_REMEDY}; then {COMPLETION}") from error
 
 
 _REMEDY = "make room, or become the user who may write there"
@@ -187,8 +178,8 @@ def _prepare(change: Staged) -> None:
     """Write everything that needs room on the disk or permission, and that nothing counts on yet."""
     tree, state = change.tree, change.tree.state_directory
     assert change.begins
-    pristine = (tree.pristine(path) for path in change.begins.files)
-    state.prepare(change.begins, change.ends, (*(data for data in pristine if data is not None), *change.diffs))
+    pristine = [tree.pristine(path) or b"" for path in change.begins.files]
+    state.prepare(change.begins, change.ends, (*pristine, *change.diffs))
     for path, place in change.places.items():
         files.create(state.temporary(path), change.files[path].after or b"", like=place)
 
@@ -207,7 +198,3 @@ def _replace_files(change: Staged) -> None:
         files.rename(change.tree.state_directory.temporary(path), place)
     for folder in {place.parent for place in change.places.values()}:
         files.sync(folder)
-
-
-def _reason(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)

@@ -229,17 +229,6 @@ def test_a_file_that_cannot_be_patched_refuses_everything(
     assert snapshot(tree) == before
 
 
-def test_a_release_that_never_had_the_file_needs_nothing(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
-    tree = tree_copy("cutlass", "4.2.1")
-    (tree / GUARD).unlink()
-    before = snapshot(tree)
-    said = fp4patch("apply", "--variant", "turbo", "--target-version", "3.7.0", "--json", tree)
-    assert said.status == 0
-    assert said.document["state"] == "unchanged"
-    assert {patch["state"] for patch in said.tree["patches"]} == {"not-needed"}
-    assert snapshot(tree) == before
-
-
 def test_what_is_no_tree_is_refused(fp4patch: Callable[..., Said], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     refused = fp4patch("apply", "--variant", "next2", tmp_path / "empty")

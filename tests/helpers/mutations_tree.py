@@ -67,9 +67,11 @@ def run(patch: str, mutant: Mutant, root: Path) -> Came:
         chosen = [replace(whole, edits=lists or whole.edits)]
         found = fold_tree(copy, "", chosen, OPTIONS)
     written = {path: done.desired.decode() for path, done in found.files.items() if done.desired is not None}
-    named = frozenset(one.file for one in found.remainders)
+    named = {one.file for one in found.remainders}
+    behind = tuple(to for link, to in mutant.links.items() if link in named)  # what a named link leads to is named
+    named |= {file for file in mutant.files if behind and file.startswith(behind)}
     why = tuple(f"{one.file}:{one.line}: {one.expected}; {one.found}" for one in found.problems)
-    return Came(why, named, mutant.files | written)
+    return Came(why, frozenset(named), mutant.files | written)
 
 
 # --- conversions to E2M1 (classes 9 and 12) --------------------------------------------------------------------------

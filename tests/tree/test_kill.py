@@ -23,7 +23,7 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.tree import files
-from fp4patch.tree.fold import FoldedFile
+from fp4patch.tree.fold import FoldedFile, FoldedTree
 from fp4patch.tree.locked import LockedTree, locked
 from fp4patch.tree.receipt import Receipt
 from fp4patch.tree.write import stage, write
@@ -60,8 +60,11 @@ def trees_at(roots: Sequence[Path]) -> AbstractContextManager[Sequence[LockedTre
 def bring(roots: Sequence[Path], variant: str | None) -> None:
     """Act like apply and revert: stage the desired state of each tree, and write."""
     desired = {path: FoldedFile(data, ("cutlass/p 1",)) for path, data in VARIANTS[variant].items()}
+    record = Receipt("0.1.0", "cutlass", "4.2.1", variant or "", (), {})
     with trees_at(roots) as trees:
-        staged = [stage(tree, desired, Receipt("0.1.0", "cutlass", "4.2.1", variant or "", (), {})) for tree in trees]
+        pristine = ({path: FoldedFile(tree.pristine(path)) for path in tree.on_record} for tree in trees)
+        folds = (FoldedTree((), before | desired, (), (), ()) for before in pristine)
+        staged = [stage(tree, fold, record) for tree, fold in zip(trees, folds, strict=True)]
         assert not any(change.problems for change in staged)
         write(staged)
 

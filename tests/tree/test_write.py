@@ -21,7 +21,7 @@ import pytest
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import Refused
-from fp4patch.tree.fold import FoldedFile
+from fp4patch.tree.fold import FoldedFile, FoldedTree
 from fp4patch.tree.locked import LockedTree, locked
 from fp4patch.tree.receipt import Receipt
 from fp4patch.tree.write import Staged, stage, write
@@ -52,8 +52,10 @@ def stage_all(trees: Sequence[LockedTree], word: str, paths: Sequence[str] = (A,
     patches = ("cutlass/p 1",)
     staged = []
     for tree in trees:
-        files = {path: FoldedFile((tree.pristine(path) or b"") + word.encode(), patches) for path in paths}
-        staged.append(stage(tree, files, Receipt("0.1.0", "cutlass", "4.2.1", word, patches, {})))
+        files = {path: FoldedFile(tree.pristine(path)) for path in tree.on_record}
+        files |= {path: FoldedFile((tree.pristine(path) or b"") + word.encode(), patches) for path in paths}
+        folds = FoldedTree((), files, (), (), ())
+        staged.append(stage(tree, folds, Receipt("0.1.0", "cutlass", "4.2.1", word, patches, {})))
     return staged
 
 
@@ -64,7 +66,7 @@ def apply(roots: Sequence[Path], word: str = "turbo", paths: Sequence[str] = (A,
 
 def revert(roots: Sequence[Path]) -> None:
     with trees_at(roots) as trees:
-        write([stage(tree, {}) for tree in trees])
+        write(stage_all(trees, "", ()))
 
 
 def everything(*roots: Path) -> dict[str, tuple[int, bytes | str]]:
