@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -130,20 +129,6 @@ def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
     options = VerifyRequest(variant="next2", archs="sm_120a", execute=False)
     with pytest.raises(Refused, match="changed while it was being verified"):
         verify_trees([tree], options, on_progress=revert)
-
-
-def test_an_architecture_that_no_rule_speaks_of_is_not_passed(
-    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})))
-    tree = whole_tree("cutlass", "4.2.1")
-    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
-    document = tree.parent / "verify.json"
-    options = ["--no-execute", "--arch", "sm_110", "--json", str(document)]
-    assert cli.run(["verify", *options, str(tree)]) == 1  # the receipt names the variant
-    found = json.loads(document.read_text())
-    assert (found["variant"], found["verdict"]) == ("next2", "fail")
-    assert found["problems"]
 
 
 def test_without_a_compiler_verify_says_how_to_get_one(

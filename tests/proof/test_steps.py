@@ -44,17 +44,8 @@ def test_a_text_is_compiled_once_and_each_target_has_the_code_that_nvcc_makes(
     for arch in ("sm_120a", "sm_121a", "sm_121f", "sm_120", "sm_121"):
         scratch = tmp_path / arch
         scratch.mkdir()
-        command: list[str | Path] = [
-            toolchain.nvcc,
-            *toolchain.flags,
-            "-cubin",
-            f"-arch={arch}",
-            "-lineinfo",
-            "-Xptxas",
-            "-v",
-            source,
-            "-o",
-        ]
+        flags = ["-cubin", f"-arch={arch}", "-lineinfo", "-Xptxas", "-v"]
+        command: list[str | Path] = [toolchain.nvcc, *toolchain.flags, *flags, source, "-o"]
         status, log = nvcc.run([*command, scratch / "ours", "-keep", "-keep-dir", scratch], scratch)
         assert status == 0
         assert runner.run([*command, scratch / "nvccs"], scratch=scratch)[0] == 0
@@ -72,15 +63,8 @@ def test_an_error_is_the_compilers(toolchain: Toolchain, tmp_path: Path) -> None
     for arch in ("sm_120a", "sm_121a"):
         scratch = tmp_path / arch
         scratch.mkdir()
-        command: list[str | Path] = [
-            toolchain.nvcc,
-            *toolchain.flags,
-            "-cubin",
-            f"-arch={arch}",
-            source,
-            "-o",
-            scratch / "probe.out",
-        ]
+        flags = [*toolchain.flags, "-cubin", f"-arch={arch}"]
+        command: list[str | Path] = [toolchain.nvcc, *flags, source, "-o", scratch / "probe.out"]
         status, log = nvcc.run([*command, "-keep", "-keep-dir", scratch], scratch)
         assert status != 0
         assert 'identifier "nothing" is undefined' in log

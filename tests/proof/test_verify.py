@@ -195,57 +195,11 @@ def test_a_changed_header_is_compiled_again(bench: Bench, tree: Path, tmp_path: 
     assert bench.one(A121, cache).cached
 
 
-def test_a_header_that_is_replaced_meanwhile_with_its_old_date_is_compiled(
-    bench: Bench, tree: Path, tmp_path: Path
-) -> None:
-    cache, good, other = tmp_path / "cache", bench.toolchain, tmp_path / "other.h"
-    other.write_text(PATCHED.replace("sqrtf(x)", "x + 1.0f"))
-    os.utime(other, (1_000_000_000, 1_000_000_000))
-    copying = tmp_path / "copying-nvcc"
-    copying.write_text(f'#!/bin/sh\n{good.nvcc} "$@" && cp -p {other} {tree / SCALE}\n')
-    copying.chmod(0o755)
-    bench.toolchain = replace(good, nvcc=copying)
-    assert bench.one(A121, cache).verdict is Verdict.PASS
-    bench.toolchain = good
-    assert bench.one(A121, cache).verdict is Verdict.FAIL
-
-
 def test_a_tree_that_changes_while_it_is_copied_is_not_compiled(tree: Path, tmp_path: Path) -> None:
     side = Side(SourceView(tree, {"include/more.h": b""}), TARGET, tmp_path / "copy")
     write(tree, {SCALE: PRISTINE})
     with pytest.raises(ProofError, match="was changed while it was being copied"):
         side.folder()
-
-
-def test_a_new_header_that_is_found_before_another_is_compiled(bench: Bench, tree: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    write(tree, {"tools/include/other.h": "#define OTHER 1.0f\n"})
-    bench.source = "#include <other.h>\n" + KERNEL.replace("; }", " + OTHER; }")
-    before = bench.one(A121, cache).after
-    assert before
-    write(tree, {"include/other.h": "#define OTHER 2.0f\n"})
-    again = bench.one(A121, cache)
-    assert not again.cached
-    assert again.after != before
-
-
-def test_a_script_in_a_programs_place_does_not_get_what_the_program_made(bench: Bench, tmp_path: Path) -> None:
-    cache, nothing = tmp_path / "cache", tmp_path / "nothing"
-    assert bench.one(A121, cache).verdict is Verdict.PASS
-    good = bench.toolchain
-    bench.toolchain = replace(good, nvdisasm=nothing, fingerprint="another")
-    assert "does not run" in bench.one(A121, cache).error
-    bench.toolchain = replace(good, nvcc=nothing, fingerprint="a third")
-    with pytest.raises(ProofError, match="does not run"):
-        bench.one(A121, cache)
-
-
-def test_a_kernel_of_which_the_compiler_left_nothing_fails(bench: Bench) -> None:
-    bench.source = 'extern "C" __global__ void probe(float* x) { float y = scaled(x[threadIdx.x]); (void)y; }\n'
-    bench.rules = [IDENTICAL, replace(SOFTWARE, requires=(), forbids=("^F2FP",), without=("branches",))]
-    results = bench.run(A120, A121).results
-    assert [result.verdict for result in results] == [Verdict.FAIL, Verdict.FAIL]
-    assert all(result.checks[-1].rule == "stores something" for result in results)
 
 
 def test_links_that_lead_nowhere_or_back_and_pipes_are_no_hindrance(bench: Bench, tree: Path) -> None:
@@ -328,19 +282,6 @@ def test_a_probe_has_exactly_one_kernel(bench: Bench, source: str, why: str) -> 
     result = bench.one(A121)
     assert result.verdict is Verdict.FAIL
     assert any(text in result.error for text in why.split("|")), result.error
-
-
-def test_a_table_that_differs_is_not_identical_code(bench: Bench, tree: Path) -> None:
-    table = (
-        "__constant__ float table[2] = {1.0f, %s};\n__device__ inline float scale(float x) { return table[x > 1]; }\n"
-    )
-    write(tree, {SCALE: table % "2.0f"})
-    bench.pristine[SCALE] = (table % "3.0f").encode()
-    result = bench.one(A120)
-    assert result.before
-    assert result.after
-    assert result.before.instructions == result.after.instructions
-    assert (result.identical, result.verdict) == (False, Verdict.FAIL)
 
 
 def test_host_code_that_no_longer_compiles_shows_in_the_host_pass_alone(bench: Bench, tree: Path) -> None:
