@@ -13,7 +13,6 @@ and lines of braces alone need no check. On each target that something was compi
 - A line is judged if it is on one target: on another the instruction may be in the place of the software.
 - A line that the preprocessor leaves out on every target is not checked, and neither is a file that no probe reads.
   Both are named.
-- A long block of changed lines that another changed file has too, such as an encoder, is judged line by line with it.
 - A line of a build file is judged if the build was evaluated, and a line of an edit's `condition` likewise.
 """
 
@@ -107,54 +106,25 @@ def coverage(
     ``evaluated`` are the lines of build files and conditions that were evaluated, by file.
     """
     number = 0
-    by_file: dict[str, dict[int, str]] = {}
-    blocks: dict[tuple[str, ...], list[tuple[str, int]]] = {}
+    spans: list[LineSpan] = []
     for path, content in sorted(after.items()):
         if content is None or content == before.get(path):
             continue
         text = _text(content)
-        changed = changed_lines(_text(before.get(path)), text)
-        hunks = list(hunks_of(path, text, changed))
+        hunks = list(hunks_of(path, text, changed_lines(_text(before.get(path)), text)))
         number += sum(len(hunk.lines) for hunk in hunks)
         reads: dict[Arch, list[tuple[SourceLines, bool]]] = {}
         for at, lines in made.items():
             if path in lines.read:
                 reads.setdefault(at[1], []).append((lines, at in judged))
-        by_file[path] = {
-            line: max(
-                (_state(path, hunk, line, units) for units in reads.values()), default=NOT_READ, key=_STATES.index
-            )
-            for hunk in hunks
-            for line in hunk.lines
-            if not any(line in span for span in evaluated.get(path, ()))
-        }
-        for block in _runs(sorted(changed)):
-            if len(block) >= LONG:
-                lines_of_block = tuple(text.split("\n")[block[0] - 1 : block[-1]])
-                blocks.setdefault(lines_of_block, []).append((path, block[0]))
-    for texts, copies in blocks.items():
-        _share([by_file[path] for path, _ in copies], [first for _, first in copies], len(texts))
-    return Coverage(number, tuple(span for path, states in by_file.items() for span in _spans(path, states)))
-
-
-LONG = 20
-"""Lines of a block whose text is no coincidence."""
-
-
-def _runs(lines: Sequence[int]) -> list[list[int]]:
-    """Return the stretches of lines that follow each other."""
-    grouped = groupby(enumerate(lines), lambda pair: pair[1] - pair[0])
-    return [[line for _, line in pairs] for _, pairs in grouped]
-
-
-def _share(files: Sequence[dict[int, str]], firsts: Sequence[int], length: int) -> None:
-    """Count a line of a block as judged in each file that has the block, if it was in one of them."""
-    for offset in range(length):
-        copies = [(states, first + offset) for states, first in zip(files, firsts, strict=True)]
-        if any(states.get(line) == _JUDGED for states, line in copies):
-            for states, line in copies:
-                if states.get(line) == NO_CODE:
-                    states[line] = _JUDGED
+        states: dict[int, str] = {}
+        for hunk in hunks:
+            for line in hunk.lines:
+                on_targets = (_state(path, hunk, line, units) for units in reads.values())
+                if not any(line in span for span in evaluated.get(path, ())):
+                    states[line] = max(on_targets, default=NOT_READ, key=_STATES.index)
+        spans += _spans(path, states)
+    return Coverage(number, tuple(spans))
 
 
 def _state(path: str, hunk: Hunk, line: int, units: Sequence[tuple[SourceLines, bool]]) -> str:
@@ -173,9 +143,10 @@ def _state(path: str, hunk: Hunk, line: int, units: Sequence[tuple[SourceLines, 
 
 def _spans(path: str, states: Mapping[int, str]) -> Iterator[LineSpan]:
     """Yield the lines that nothing judged, as spans that have the same reason."""
-    for because in _STATES[:-1]:
-        for lines in _runs(sorted(line for line, state in states.items() if state == because)):
-            yield LineSpan(path, lines[0], lines[-1], because)
+    unjudged = sorted((line, state) for line, state in states.items() if state != _JUDGED)
+    for (_, because), run in groupby(enumerate(unjudged), lambda pair: (pair[1][0] - pair[0], pair[1][1])):
+        lines = [line for _, (line, _) in run]
+        yield LineSpan(path, lines[0], lines[-1], because)
 
 
 def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:

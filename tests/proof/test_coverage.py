@@ -166,15 +166,6 @@ def test_a_text_that_is_not_understood_is_not_judged() -> None:
     assert places(judged(f"{BEFORE}/* open\n", {A: [13]}, {A: [13]})) == [("a.h:13", NO_CODE)]
 
 
-def test_a_long_block_is_judged_with_the_same_block_of_another_file() -> None:
-    block = "".join(f"int f{n}() {{ return {n}; }}\n" for n in range(30))
-    texts = {"a.h": block, "b.h": f"int g();\n{block}"}
-    made = {("p", A): SourceLines({"a.h": range(1, 31), "b.h": range(1, 32)}, {"probe": {"a.h": [*range(1, 30)]}})}
-    old = {"a.h": b"", "b.h": b"int g();\n"}
-    found = coverage(old, {path: text.encode() for path, text in texts.items()}, made, made, {})
-    assert places(found) == [("a.h:30", NO_CODE), ("b.h:31", NO_CODE)]
-
-
 def test_an_evaluated_line_is_judged_without_code() -> None:
     found = coverage({"a.py": b"a = 1\n"}, {"a.py": b"a = 2\nb = 3\n"}, {}, (), {"a.py": [range(1, 2)]})
     assert places(found) == [("a.py:2", NOT_READ)]
