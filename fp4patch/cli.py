@@ -17,7 +17,6 @@ import click
 
 from fp4patch import __version__
 from fp4patch.core.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_REFUSED, Fp4PatchError, UsageError
-from fp4patch.core.wording import suggested
 
 GROUPS = {
     "Start here": {
@@ -59,14 +58,6 @@ class Commands(click.Group):
         module, _, function = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(f"fp4patch.commands.{module}"), function)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of these arguments; a wrong name recommends the nearest."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}: {suggested(args[0], COMMANDS, 'see `fp4patch -h`')}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
         """Write each group with the summaries of its commands; none is imported."""

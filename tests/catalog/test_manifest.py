@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 from few_probes import copy_data
-from toml_text import document
 
 from fp4patch.catalog.families import expanded
-from fp4patch.catalog.manifest import data_root, load
-from fp4patch.catalog.reading import Reader
+from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import ManifestError, UsageError
 
 
@@ -193,12 +191,3 @@ def test_a_variant_has_what_it_extends_and_its_own_has_the_last_word() -> None:
 def test_a_variant_that_extends_nothing_or_itself_is_refused(data: Path, named: str) -> None:
     edit(data / "variants/turbo.toml", '"parts/vllm-0.18.1"', f'"parts/vllm-0.18.1", "{named}"')
     assert any(": extends: a valid file" in line for line in problems(data))
-
-
-def test_the_text_of_expanded_data_says_the_same(tmp_path: Path) -> None:
-    reader = Reader(data_root())
-    for path in data_root().glob("patches/*/*/patch.toml"):
-        table = reader.table(path)
-        assert table
-        assert tomllib.loads(document(table)) == table
-    assert reader.problems == []

@@ -147,7 +147,6 @@ def test_a_shell_completes_each_name(words: str, incomplete: str, offered: set[s
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
-        (["aply", "x"], "apply"),
         (["apply", "--variant", "nativ", "TREE"], "native"),
         (["show", "e2m1-gard"], "e2m1-guard"),
         (["fetch", "cutlas==4.2.1", "x"], "cutlass"),

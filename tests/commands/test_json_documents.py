@@ -55,18 +55,6 @@ def test_a_command_with_a_document_prints_its_schema(command: str, capsys: pytes
     assert not any(closed)
 
 
-def test_a_document_that_says_more_or_less_is_noticed(fits: Fits, fp4patch: Command) -> None:
-    found = fp4patch("show", "nothing-of-this-name", "--json")
-    assert found.status == 2
-    fits("show", found.document)
-    changes: list[dict[str, object]] = [{"more": 1}, {"schema": 2}, {"problems": [{}]}]
-    for wrong in changes:
-        with pytest.raises(AssertionError):
-            fits("show", found.document | wrong)
-    with pytest.raises(AssertionError):
-        fits("show", {key: value for key, value in found.document.items() if key != "help"})
-
-
 def test_what_the_catalog_holds(fits: Fits, fp4patch: Command) -> None:
     fits("show", fp4patch("show", "--json").document, fp4patch("show", "next3", "--json").document)
 

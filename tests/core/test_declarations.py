@@ -25,11 +25,6 @@ class Part(Document):
         """Number of bytes."""
         return len(self.code)
 
-    @property
-    def unseen(self) -> int:
-        """A property that is no key."""
-        return 0
-
 
 @dataclass(frozen=True)
 class Whole(Report):
@@ -46,12 +41,6 @@ def test_a_document_has_the_fields_and_the_shown_properties_under_their_keys() -
     found = document(Whole((Part(Arch.parse("12.1a"), Verdict.PASS),), {Verdict.FAIL: 2}))
     assert found == {"schema": 1, "parts": [PART], "names": {"fail": 2}}
     assert next(iter(found)) == "schema"
-
-
-def test_a_property_is_still_one_after_a_document_was_made() -> None:
-    part = Part(Arch.parse("12.1a"), Verdict.PASS)
-    document(Whole((part,), {}))
-    assert (part.length, part.unseen) == (1, 0)
 
 
 def test_a_name_that_is_not_utf8_survives() -> None:
