@@ -1,6 +1,5 @@
 """The command ``build``: the whole patched vLLM as an image that carries its proof, by the engine that is there."""
 
-import json
 import logging
 import os
 import platform
@@ -208,27 +207,22 @@ def build_image(request: BuildRequest, folder: Path | None) -> Built:
     own = engine.own_platforms(request.buildx.builder, needs_engine=not (request.output or request.buildx.push))
     if problems := engine.check(own, request):
         raise ImageError("this engine cannot build it", problems=problems)
-    notes = (*request.archs.notes, *engine.notes(own, request))
-    for note in notes:
+    for note in (*request.archs.notes, *engine.notes(own, request)):
         logging.getLogger(__name__).warning("note: %s", note)
     labels = _labels(request)
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
         place = folder or Path(work) / "context"
         _write(place, context.files(request, _machines(request, own)))
-        metadata, iid = Path(work) / "metadata.json", Path(work) / "iid"
+        iid = Path(work) / "iid"
         of_image = None if request.output else iid
-        words = command.compose(request, place, labels, metadata=metadata, iid=of_image)
+        words = command.compose(request, place, labels, iid=of_image)
         _run(words, request.target)
-        stated = json.loads(metadata.read_text(encoding="utf-8")) if metadata.is_file() else {}
         return Built(
-            command=tuple(words),
             image=iid.read_text(encoding="utf-8").strip() if iid.is_file() else "",
-            digest=str(stated.get("containerimage.digest", "")),
             tags=request.buildx.tags,
             labels=labels,
             output=str(request.output or ""),
             seconds=round(time.monotonic() - begun, 3),
-            notes=notes,
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from fp4patch.core.errors import UsageError
 from fp4patch.images.image import BuildRequest, BuildxOptions, Stage
 
-_SET_HERE = ("--file", "--target", "--output", "--iidfile", "--metadata-file")
+_SET_HERE = ("--file", "--target", "--output", "--iidfile")
 _EXPORTS = {Stage.PROOF: "proof-export", Stage.PART: "part-export", Stage.WHEEL: "wheel-export"}
 """Stages that hold nothing but the files of another one."""
 
@@ -49,10 +49,9 @@ def compose(
     context: Path | str,
     labels: Mapping[str, str],
     *,
-    metadata: Path | None = None,
     iid: Path | None = None,
 ) -> list[str]:
-    """Return the words of the command. ``metadata`` and ``iid`` are files that buildx writes."""
+    """Return the words of the command. ``iid`` is a file that buildx writes."""
     stage = _EXPORTS.get(request.target, request.target) if request.output else request.target
     command = ["docker", "buildx", "build", "--file", f"{context}/Dockerfile", "--target", str(stage)]
     for name, value in arguments(request).items():
@@ -62,7 +61,6 @@ def compose(
     for name, value in labels.items():
         command += ["--label", f"{name}={value}"]
     command += request.buildx.words
-    command += ["--metadata-file", str(metadata)] if metadata else []
     command += ["--iidfile", str(iid)] if iid else []
     if request.output:
         command += ["--output", f"type=local,dest={request.output}"]

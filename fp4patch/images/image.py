@@ -118,18 +118,13 @@ class DryRun(Report):
 class Built(Report):
     """Result of a build."""
 
-    command: tuple[str, ...]
-    """Words of the command that ran."""
     image: str
     """Image id, or digest of the pushed image: ``sha256:…``. Empty if files were written."""
-    digest: str
-    """Digest of the manifest, if the store has one."""
     tags: tuple[str, ...]
     labels: Mapping[str, str]
     output: str
     """Directory of ``--output``."""
     seconds: float
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def test_doctor(fits: Fits, fp4patch: Command, pristine_tree: GetTree, toolchain
 
 
 def test_build(fits: Fits, fp4patch: Command) -> None:
-    made = Built(("docker", "buildx"), "sha256:0", "", ("a:b",), {"io.fp4patch.variant": "next3"}, "", 1.5, ())
+    made = Built("sha256:0", ("a:b",), {"io.fp4patch.variant": "next3"}, "", 1.5)
     planned = fp4patch("build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--json").document
     fits("build", planned, document(made))
 

@@ -232,7 +232,7 @@ def test_no_engine_is_one_sentence_with_a_remedy(
         (["--arch", "12.1a", "--output", "x", "--", "--push"], "--output writes files"),
         (
             ["--arch", "12.1a", "--", "--target", "x"],
-            "--target, --output, --iidfile, --metadata-file of docker buildx itself",
+            "--target, --output, --iidfile of docker buildx itself",
         ),
         (["--arch", "12.1a", "--", "--output=x"], "of docker buildx itself"),
         (["--arch", "12.1a", "--", "."], "'.' is no option of docker buildx"),

@@ -33,7 +33,7 @@ REQUEST = BuildRequest(
 
 def composed(request: BuildRequest = REQUEST, *words: str, **labels: str) -> list[str]:
     given = replace(request, buildx=command.buildx_options(words, request.output))
-    return command.compose(given, "ctx", labels, metadata=Path("m"), iid=Path("i"))
+    return command.compose(given, "ctx", labels, iid=Path("i"))
 
 
 def options(words: list[str], name: str) -> list[str]:
@@ -56,7 +56,7 @@ def test_the_arguments_say_what_is_built_judged_and_scanned() -> None:
         "TORCH_CUDA_ARCH_LIST": "12.1a;12.0f",
     }
     assert words[-2:] == ["--load", "ctx"]
-    expected = {"--file": ["ctx/Dockerfile"], "--target": ["runtime"], "--metadata-file": ["m"], "--iidfile": ["i"]}
+    expected = {"--file": ["ctx/Dockerfile"], "--target": ["runtime"], "--iidfile": ["i"]}
     assert {name: options(words, name) for name in expected} == expected
 
 
