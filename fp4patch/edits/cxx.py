@@ -19,6 +19,8 @@ from fp4patch.edits.lex_error import LexError
 
 BOM = "\ufeff"
 
+COMMENT = re.compile(r"//(?:\\[ \t]*\r?\n|[^\n])*|/\*.*?\*/", re.DOTALL)
+"""A comment, in text between two tokens."""
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")  # compilers accept blanks behind the backslash, and so does this
 _ENCODING = r"(?:u8|[uUL])?"
 _LEXEME = re.compile(
@@ -64,15 +66,6 @@ class Token(NamedTuple):
     """1-based, of its first character."""
     directive: int = -1
     """Index of the preprocessor directive that it belongs to; -1 in code."""
-
-
-class Comment(NamedTuple):
-    """One comment, ``//`` up to its line's end or ``/* */``."""
-
-    text: str
-    start: int
-    end: int
-    line: int
 
 
 @dataclass(frozen=True)
@@ -157,11 +150,10 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A text with its tokens and comments; white space and continuations are located between them."""
+    """A text with its tokens; white space, comments and continuations are located between them."""
 
     text: str
     tokens: tuple[Token, ...]
-    comments: tuple[Comment, ...]
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:
@@ -258,7 +250,7 @@ def block(source: Source, after: int) -> range | None:
 _KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING, "prefix": Kind.NAME}
 
 
-def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as long as all the rest
+def read(text: str) -> Source:
     """Return the text as tokens. LexError: a ``/*`` or a raw string that never ends."""
     logical, pieces = _splice(text)
     originals = [start for start, _ in pieces]
@@ -266,7 +258,6 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
     logicals[-1] = len(text) + 1  # no token extends beyond the last part
     piece, border, shift = 0, logicals[1], originals[0]
     tokens: list[Token] = []
-    comments: list[Comment] = []
     make, kinds = tuple.__new__, _KINDS
     fresh, directive, directives = True, -1, 0  # no token on this logical line yet; the directive that the line is
     line = 1  # newlines passed in the spliced text, and continuations before them
@@ -293,9 +284,6 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
             line += body.count("\n")
             if body.startswith("/*") and not (len(body) >= 4 and body.endswith("*/")):
                 raise LexError("a /* comment that never ends", began)
-            if body.startswith("//") and body.endswith("\r"):
-                end -= 1  # the \r belongs to the line's end
-            comments.append(Comment(text[start:end], start, end, began))
             continue
         if form == "raw":  # continuations inside count as they are: look in the text itself
             close = text.find(f'){found["delimiter"]}"', end)
@@ -313,7 +301,7 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
                 directives += 1
             fresh = False
         tokens.append(make(Token, (kinds[form], body, start, end, began, directive)))
-    return Source(text, tuple(tokens), tuple(comments))
+    return Source(text, tuple(tokens))
 
 
 _KEPT: dict[str, Source] = {}

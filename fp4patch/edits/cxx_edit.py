@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from fp4patch.core.results import NothingToDo
-from fp4patch.edits.cxx import Comment, Cut, Source, Token, keep, read, words
+from fp4patch.edits.cxx import Cut, Source, Token, keep, read, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Retired
 from fp4patch.edits.refusal import OTHERWISE, Refusal
@@ -49,7 +49,7 @@ def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
     """Return what a source with parts replaced is to be: its tokens, moved, and those of the new parts as they read
     alone."""
     text, starts = source.text, [directive.start for directive in source.directives]
-    pieces, tokens, comments = list[str](), list[Token](), list[Comment]()
+    pieces, tokens = list[str](), list[Token]()
     make = tuple.__new__
     at, line = 0, 1  # what of the old text is done, and its line
     shift = lines = directives = 0  # by how much what follows moves
@@ -66,7 +66,6 @@ def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
                 ]
             )
         tokens += kept
-        comments += [_moved(comment, shift, lines) for comment in source.comments if at <= comment.start < end]
         line += text.count("\n", at, end)
         opened = bisect_left(starts, end)
         inside, same = _directive_around(source, last, end), cut.start < cut.end
@@ -74,14 +73,13 @@ def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
             own = token.directive + opened if token.directive >= 0 else inside if same or token.line == 1 else -1
             place = (token.start + end + shift, token.end + end + shift, token.line + line + lines - 1)
             tokens.append(Token(token.kind, token.text, *place, own if own < 0 else own + directives))
-        comments += [_moved(comment, end + shift, line + lines - 1) for comment in new.comments]
         pieces.append(cut.text)
         directives += len(new.directives) - (bisect_left(starts, cut.end) - opened)
         shift += len(cut.text) - (cut.end - end)
         lines += cut.text.count("\n") - text.count("\n", end, cut.end)
         line += text.count("\n", end, cut.end)
         at = cut.end
-    return Source("".join(pieces), tuple(tokens), tuple(comments))
+    return Source("".join(pieces), tuple(tokens))
 
 
 def _directive_around(source: Source, index: int, offset: int) -> int:
@@ -91,10 +89,6 @@ def _directive_around(source: Source, index: int, offset: int) -> int:
         return -1
     goes_on = after and after[0].directive == before[0].directive
     return before[0].directive if goes_on or "\n" not in source.text[before[0].end : offset] else -1
-
-
-def _moved(comment: Comment, shift: int, lines: int) -> Comment:
-    return Comment(comment.text, comment.start + shift, comment.end + shift, comment.line + lines)
 
 
 def _unpaired(words: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FileBeside, SomeText
-from fp4patch.edits.cxx import BOM, Cut, Source, lex, words
+from fp4patch.edits.cxx import BOM, COMMENT, Cut, Source, lex, words
 from fp4patch.edits.cxx_edit import edited, newline_of, retirement
 from fp4patch.edits.operation import Operation, Retired, Template
 from fp4patch.edits.refusal import ADDED, Refusal
@@ -91,13 +91,13 @@ def _before_comments(source: Source, index: int) -> int:
     """
     at = source.tokens[index].start
     floor = source.tokens[index - 1].end if index else len(BOM) * source.text.startswith(BOM)
-    for comment in reversed([c for c in source.comments if floor <= c.start < at]):
-        line_start = source.text.rfind("\n", 0, comment.start) + 1
+    for comment in reversed([*COMMENT.finditer(source.text, floor, at)]):
+        line_start = source.text.rfind("\n", 0, comment.start()) + 1
         trails = line_start < floor and index > 0  # the token before the anchor ends on this very line
-        rule = len(comment.text) > len("///") and not comment.text.strip("/")
-        if trails or rule or source.text.count("\n", comment.end, at) > 1:
+        rule = len(comment[0]) > len("///\r") and not comment[0].strip("/\r")
+        if trails or rule or source.text.count("\n", comment.end(), at) > 1:
             break
-        at = comment.start
+        at = comment.start()
     line_start = source.text.rfind("\n", 0, at) + 1 or len(BOM) * source.text.startswith(BOM)
     return line_start if not source.text[line_start:at].strip() else at
 

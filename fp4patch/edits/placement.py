@@ -5,18 +5,20 @@ software beside the instruction each target has one of the two, and the conditio
 opened: its old operands remain, after a ``true``.
 """
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fp4patch.core.arch import Arch
 from fp4patch.edits.asm import Statement
-from fp4patch.edits.cxx import BOM, Conditional, Directive, Kind, Source, Token, words
+from fp4patch.edits.cxx import BOM, COMMENT, Conditional, Directive, Kind, Source, Token, words
 from fp4patch.edits.refusal import Refusal
 
 _GB10 = Arch(12, 1)
 _BEFORE_STATEMENT = frozenset({"{", "}", ";", ")", ":", "else", "do"})
 
+_WITHIN_LINE = re.compile(rf"{COMMENT.pattern}|\\[ \t]*\r?\n", re.DOTALL)
 THEIRS = "take the tree as upstream released it, or leave this patch out"
 
 
@@ -93,16 +95,10 @@ class Placement:
 
     def _next_line(self, offset: int) -> int:
         """Return the start of the line behind an offset and behind a comment that begins on its line."""
-        while True:
-            newline = self.source.text.find("\n", offset)
-            end = len(self.source.text) if newline < 0 else newline + 1
-            across = [c for c in self.source.comments if c.start < end <= c.end]
-            if across:
-                offset = across[-1].end
-            elif self.source.text[:newline].rstrip("\r \t").endswith("\\"):  # the directive's line goes on
-                offset = end
-            else:
-                return end
+        following = self.source.starts[bisect_left(self.source.starts, offset) :][:1]
+        gap = self.source.text[offset : (*following, len(self.source.text))[0]]
+        newline = _WITHIN_LINE.sub(lambda found: " " * len(found[0]), gap).find("\n")
+        return offset + newline + 1 if newline >= 0 else len(self.source.text)
 
 
 def enclosing(source: Source, offset: int) -> list[tuple[Conditional, int]]:

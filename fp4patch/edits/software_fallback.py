@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fp4patch.edits.asm import Binding, Statement, split
-from fp4patch.edits.cxx import BOM, Source, Token
+from fp4patch.edits.cxx import BOM, COMMENT, Source, Token
 from fp4patch.edits.cxx_edit import newline_of
 from fp4patch.edits.ptx import Brain, Encoded, Float, Packed, Product, Word, operands_of
 from fp4patch.edits.refusal import Refusal
@@ -81,8 +81,7 @@ def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
     rest = "".join(f"{line}{newline}" for line in (f"{indent}#else", *textwrap.indent(fallback, indent).split("\n")))
     rest += f"{indent}#endif"
     tail = text[statement.end : line_end].strip()
-    comments = [c for c in source.comments if c.start >= statement.end and c.end <= line_end]
-    if not tail or (len(comments) == 1 and comments[0].text == tail):
+    if not tail or COMMENT.fullmatch(tail):
         yield start, opening
         yield (line_end + 1, rest + newline) if newline_at >= 0 else (line_end, newline + rest)
     else:

@@ -21,7 +21,7 @@ from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan
 from fp4patch.edits.condition import evaluate as value_of
 from fp4patch.edits.conversions import calls, may_be_instruction, may_call
-from fp4patch.edits.cxx import Conditional, Cut, Source, lex, words
+from fp4patch.edits.cxx import COMMENT, Conditional, Cut, Source, lex, words
 from fp4patch.edits.cxx_edit import edited, retirement
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
@@ -189,7 +189,7 @@ def _choice(options: Mapping[str, str], prefix: str) -> Choice:
 def _is_condition(guard: str) -> bool:
     try:
         value_of(words(guard))
-        return not lex(guard).comments
+        return not COMMENT.search(guard)
     except ValueError:
         return False
 
