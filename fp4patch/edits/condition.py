@@ -5,6 +5,7 @@ result of ``&&`` and ``||`` can be known all the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
 
 Value = int | None
 Lookup = Callable[[str], Value]
@@ -14,18 +15,22 @@ _LITERALS = {"true": 1, "false": 0}
 _DIGITS = str.maketrans("", "", "'uUlLzZ")
 
 _LEVELS: tuple[Mapping[str, Callable[[int, int], int]], ...] = (
-    {"|": lambda a, b: a | b},
-    {"^": lambda a, b: a ^ b},
-    {"&": lambda a, b: a & b},
-    {"==": lambda a, b: a == b, "!=": lambda a, b: a != b},
-    {"<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, ">": lambda a, b: a > b},
+    {"||": lambda a, b: int(bool(a or b))},
+    {"&&": lambda a, b: int(bool(a and b))},
+    {"|": or_},
+    {"^": xor},
+    {"&": and_},
+    {"==": eq, "!=": ne},
+    {"<=": le, ">=": ge, "<": lt, ">": gt},
     {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
-    {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
-    {"*": lambda a, b: a * b, "/": lambda a, b: int(a / b) if b else 0, "%": lambda a, b: a % b if b else 0},
+    {"+": add, "-": sub},
+    {"*": mul, "/": lambda a, b: int(a / b) if b else 0, "%": lambda a, b: a % b if b else 0},
 )
 """The operators on two integers, the loosest first."""
+_ARITHMETIC = 2
+"""The first level on which a value counts, and not only whether it is 0."""
 _OPERATORS = {word: (level, make) for level, makes in enumerate(_LEVELS) for word, make in makes.items()}
-_NO_OPERATOR: tuple[int, Callable[[int, int], int]] = (-1, lambda left, _: left)
+_NO_OPERATOR: tuple[int, Callable[[int, int], int]] = (-1, sub)
 
 _PAIRS = frozenset({"||", "&&", "==", "!=", "<=", ">=", "<<", ">>"})
 
@@ -86,7 +91,7 @@ class _Parser:
             raise ValueError(f"`{word}` is expected in a condition, not `{self.next()}`")
 
     def ternary(self) -> Value:
-        condition = self.either()
+        condition = self.binary(0)
         if not self.take("?"):
             return condition
         then = self.ternary()
@@ -96,20 +101,6 @@ class _Parser:
             return then if then == other else None
         return then if condition else other
 
-    def either(self) -> Value:
-        result = self.both()
-        while self.take("||"):
-            right = self.both()
-            result = 1 if result or right else None if None in (result, right) else 0
-        return result
-
-    def both(self) -> Value:
-        result = self.binary(0)
-        while self.take("&&"):
-            right = self.binary(0)
-            result = 0 if 0 in (result, right) else None if None in (result, right) else 1
-        return result
-
     def binary(self, loosest: int) -> Value:
         result = self.unary()
         while True:
@@ -118,7 +109,11 @@ class _Parser:
                 return result
             self.at += 1
             right = self.binary(level + 1)
-            result = None if result is None or right is None else int(operator(result, right))
+            lefts, rights = ((0, 1) if side is None else (side,) for side in (result, right))
+            values = {int(operator(left, right)) for left in lefts for right in rights}
+            # What is not known is either, and no matter if both come to the same; other operators ask for more.
+            is_known = len(values) == 1 and (level < _ARITHMETIC or None not in (result, right))
+            result = values.pop() if is_known else None
 
     def unary(self) -> Value:
         if self.take("!"):
