@@ -66,7 +66,12 @@ class Plan:
         for file in self.candidates.matching(edit.search):
             content = self.read(file)
             # The fold reports why a file cannot be read.
-            if content is None or file in self._of_diffs or edit.may_be_about(content):
+            if (
+                content is None
+                or file in self._of_diffs
+                or edit.always
+                or any(look(content) for look in edit.looks(edit.language))
+            ):
                 yield file
 
 

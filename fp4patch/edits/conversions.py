@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
 
+from fp4patch.edits.condition import evaluate
 from fp4patch.edits.cxx import Kind, Source, Token, lex
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Place
@@ -62,14 +64,15 @@ def _is_call(source: Source, at: int) -> bool:
 
 
 def _is_under(source: Source, token: Token, macros: Set[str]) -> bool:
+    """Tell whether the token is left out where none of the macros is defined."""
+
+    def value(name: str) -> int | None:
+        return 0 if name in macros else None
+
     for conditional, branch in enclosing(source, token.start):
         opening = conditional.branches[branch].opening
-        written = " ".join(word.text for word in opening.tokens)
-        condition = " ".join(written.replace("(", " ").replace(")", " ").split())
-        if opening.name == "ifdef":
-            condition = f"defined {condition}"
-        if opening.name != "ifndef" and "|" not in condition and not re.search(r"\?|! \(", written):
-            parts = (part.split() for part in condition.split("& &"))
-            if any(part[:1] == ["defined"] and part[1:] == [m] for part in parts for m in macros):
+        words = [word.text for word in opening.tokens]
+        with suppress(ValueError):
+            if opening.name in ("if", "elif", "ifdef") and evaluate(words, value, value) == 0:
                 return True
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import known_gpus
@@ -62,8 +62,11 @@ def _defined(source: Source) -> Iterator[tuple[int, str]]:
             yield directive.line, directive.tokens[0].text
 
 
-def targets_unseen(before: Mapping[str, str], after: Mapping[str, str], seen: Collection[Arch]) -> Iterator[Unseen]:
-    """Yield each later condition with one value for all targets of ``seen``, and another for some Blackwell GPU.
+def targets_unseen(
+    before: Mapping[str, str], after: Mapping[str, str], seen: Collection[Arch]
+) -> Iterator[tuple[str, int, str, Arch]]:
+    """Yield file, line and text of each later condition with one value for all targets of ``seen``, and a Blackwell GPU
+    for which it has another.
 
     What is not the target's counts as unknown. A condition in the place of another one may have the value of that for
     a target. LexError as of ``lex``.
@@ -79,20 +82,11 @@ def targets_unseen(before: Mapping[str, str], after: Mapping[str, str], seen: Co
                 others = (arch for arch in every if _value(words, arch) not in known)
                 missing = (a for a in others if all(_value(words, a) != _value(was, a) for was in gone))
                 if arch := next(missing, None):
-                    yield Unseen(path, directive.line, " ".join(words), arch)
+                    yield path, directive.line, " ".join(words), arch
 
 
 _BLACKWELL = 10
 _SUFFIXES: tuple[Literal["", "a", "f"], ...] = ("", "a", "f")
-
-
-class Unseen(NamedTuple):
-    """A condition that decides otherwise for a target that nothing was compiled for."""
-
-    path: str
-    line: int
-    condition: str
-    arch: Arch
 
 
 def _value(words: tuple[str, ...], arch: Arch) -> bool | None:

@@ -160,10 +160,6 @@ class Operation(Manifest):
         """As :meth:`rewrite`. May raise a Refusal, and what the reader of the language raises."""
         raise NotImplementedError
 
-    def may_be_about(self, _content: bytes, /) -> bool:
-        """Pass every file that the edit is about, and few others: most files need no reading as tokens."""
-        return True
-
     def searches(self, _language: str, /) -> Iterator[Search]:
         """Yield the searches for what the edit must leave nowhere, in files of a language."""
         yield from ()

@@ -123,14 +123,8 @@ class Encoded(NamedTuple):
     lane: int = 0
 
 
-class Unknown(NamedTuple):
-    """A nibble that nothing known was written to."""
-
-    why: str
-
-
-Cell = Bits | Part | Encoded | Unknown | int
-"""Four bits; an int is a constant."""
+Cell = Bits | Part | Encoded | int | None
+"""Four bits; an int is a constant, and None was never written."""
 Value = tuple[Cell, ...]
 """Cells from bit 0 up."""
 
@@ -140,8 +134,6 @@ class Packed:
     """Contents of one output after the statement."""
 
     operand: int
-    width: int
-    """In bits."""
     nibbles: tuple[Encoded | None, ...]
     """E2M1 codes from bit 0 up, or None for zeros."""
 
@@ -206,7 +198,7 @@ class _Machine:
     def _initial(self, number: int) -> Value:
         cells = self.operands[number].width // 4
         if number < self.outputs:
-            return (Unknown("never written"),) * cells
+            return (None,) * cells
         return tuple(Bits(number, index) for index in range(cells))
 
     def fail(self, message: str) -> NotUnderstood:
@@ -235,7 +227,7 @@ class _Machine:
         for name in names:
             if name in self.scopes[-1]:
                 raise self.fail(f"register {name} declared twice")
-            self.scopes[-1][name] = (Unknown(f"register {name}, never written"),) * (width // 4)
+            self.scopes[-1][name] = (None,) * (width // 4)
 
     # --- instructions ------------------------------------------------------------------------------------------------
 
@@ -391,9 +383,9 @@ class _Machine:
             elif cell == 0:
                 nibbles.append(None)
             else:
-                holds = cell.why if isinstance(cell, Unknown) else "neither an E2M1 code nor zero"
+                holds = "never written" if cell is None else "neither an E2M1 code nor zero"
                 raise NotUnderstood(f"bits {index * 4} to {index * 4 + 3} of %{number}: {holds}", "")
-        return Packed(number, operand.width, tuple(nibbles))
+        return Packed(number, tuple(nibbles))
 
 
 def operands_of(value: Float) -> tuple[int, ...]:

@@ -95,10 +95,6 @@ class WrapAsm(Operation):
         source = lex(text)
         return retirement(source, self.retired) or _wrap(self, template, options, source)
 
-    def may_be_about(self, content: bytes, /) -> bool:
-        """Pass every file with a conversion, or with a caller."""
-        return any(look(content) for look in self.looks(self.language))
-
     def looks(self, language: str, /) -> Iterator[Look]:
         """Yield the looks of the searches and, for C++, what finds callers."""
         yield from super().looks(language)

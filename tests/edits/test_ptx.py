@@ -50,7 +50,7 @@ def test_random_packings_come_to_what_a_direct_interpreter_computes(seed: int) -
         code = {n + len(program.outputs): e2m1(value) for n, value in enumerate(values)} | {None: 0}
         nibbles = [sum(code[n] << 4 * at for at, n in enumerate(operands(output))) for output in done]
         assert nibbles == run(program.template, program.outputs, values)
-        assert [output.width for output in done] == [SIZES[letter] for letter in program.outputs]
+        assert [4 * len(output.nibbles) for output in done] == [SIZES[letter] for letter in program.outputs]
 
 
 def test_the_first_source_goes_to_the_high_nibble() -> None:
