@@ -17,9 +17,10 @@ def examine(host: Host, asked: Sequence[Arch] = ()) -> FindingsReport:
     driver = ask_driver(host.libcuda)
     matter = tuple(asked) or gpus.sm12x(driver)
     torch, nvcc = packages.torch(host), compilers.nvcc_of_builds(host)
+    cuda = (torch and torch.cuda) or ""
     of_packages: tuple[Finding, ...] = (
         *packages.examine_torch(torch, matter, nvcc),
-        *packages.examine_packages(host, matter, torch),
+        *packages.examine_packages(host, matter, cuda),
         *packages.examine_compilers(host, matter),
         *known_defects.examine(host, matter, nvcc),
     )
@@ -28,7 +29,7 @@ def examine(host: Host, asked: Sequence[Arch] = ()) -> FindingsReport:
         *compilers.examine(host, matter),
         *(of_packages or [remedies.finding(Level.NONE, "packages", none, "no_packages")]),
         *packages.examine_lists(host),
-        *gpus.examine(driver, torch.cuda if torch else ""),
+        *gpus.examine(driver, cuda),
         *memory.examine(host, matter),
     )
     return FindingsReport(f"{platform.platform()}, Python {host.python}", findings)

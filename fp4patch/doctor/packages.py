@@ -1,4 +1,4 @@
-"""Python packages with kernels, by their files; PyTorch's arch list by an import in another process."""
+"""Python packages with kernels, by their files; PyTorch by an import in another process."""
 
 import json
 import mmap
@@ -28,7 +28,8 @@ from fp4patch.tree.status import bypasses
 _REPLACED_BY = {"ptxas": "TRITON_PTXAS_PATH", "ptxas-blackwell": "TRITON_PTXAS_BLACKWELL_PATH"}
 """Environment variable that replaces each assembler of Triton."""
 TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
-IMPORT = "import json, torch; print(json.dumps((torch._C._cuda_getArchFlags() or '').split()))"
+IMPORT = """import json, torch
+print(json.dumps([torch.version.cuda or "", (torch._C._cuda_getArchFlags() or "").split()]))"""
 IMPORT_SECONDS = 90
 
 
@@ -37,30 +38,24 @@ class Torch:
     """PyTorch as it is installed."""
 
     version: str
-    cuda: str
-    """The CUDA release that it was built with; empty for a build without."""
-    archs: tuple[str, ...]
-    """``sm_120``, ``compute_120``; empty where it could not be asked."""
+    cuda: str | None
+    """The CUDA release that it was built with; empty for a build without, None where it could not be asked."""
+    archs: tuple[str, ...] = ()
+    """``sm_120``, ``compute_120``."""
 
 
 def torch(host: Host) -> Torch | None:
-    """PyTorch's version and CUDA from its files, its architectures from a Python of its own; None: not installed."""
-    installed, folder = host.distribution("torch"), host.package("torch")
-    if installed is None or folder is None:
+    """Return PyTorch, which a Python of its own imports; None: not installed."""
+    installed = host.distribution("torch")
+    if installed is None:
         return None
-    stated = folder / "version.py"
-    text = stated.read_text(encoding="utf-8", errors="replace") if stated.is_file() else ""
-    cuda = re.search(r"^cuda(?:\s*:[^=]+)?\s*=\s*['\"]([0-9.]+)['\"]", text, re.MULTILINE)
-    return Torch(installed.version, cuda[1] if cuda else "", _archs(host) if cuda else ())
-
-
-def _archs(host: Host) -> tuple[str, ...]:
     environ = dict(host.environ) | {"PYTHONPATH": os.pathsep.join(str(folder) for folder in host.site_packages)}
     lines = output_of([host.python, "-W", "ignore", "-c", IMPORT], environ, IMPORT_SECONDS).splitlines()
     try:
-        return tuple(json.loads(lines[-1])) if lines else ()
-    except ValueError:
-        return ()
+        cuda, archs = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        return Torch(installed.version, None)
+    return Torch(installed.version, cuda, tuple(archs))
 
 
 def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:
@@ -68,18 +63,16 @@ def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple
     if found is None:
         return ()
     if not found.cuda:
-        what = f"{found.version}, built without CUDA"
-        return (remedies.finding(Level.YELLOW, "PyTorch", what, "torch_without_cuda"),)
-    what = f"{found.version}, built with CUDA {found.cuda}"
-    if found.archs:
-        what += f", for {', '.join(found.archs)}"
-        archs = [Arch.parse(arch) for arch in found.archs if arch.startswith("sm_")]
-        if out := [gpu for gpu in gpus if reach(archs, gpu) is Reach.NOTHING]:
-            why = f"{what}: none of its code loads on {listed(out)}"
-            return (remedies.finding(Level.RED, "PyTorch", why, "torch_for_gb10"),)
-        own = Finding(Level.GREEN, "PyTorch", what)
-    else:
-        own = remedies.finding(Level.YELLOW, "PyTorch", f"{what}; `import torch` fails", "torch_import")
+        what, cause = f"{found.version}, built without CUDA", "torch_without_cuda"
+        if found.cuda is None:
+            what, cause = f"{found.version}; `import torch` fails", "torch_import"
+        return (remedies.finding(Level.YELLOW, "PyTorch", what, cause),)
+    what = f"{found.version}, built with CUDA {found.cuda}, for {', '.join(found.archs)}"
+    archs = [Arch.parse(arch) for arch in found.archs if arch.startswith("sm_")]
+    if out := [gpu for gpu in gpus if reach(archs, gpu) is Reach.NOTHING]:
+        why = f"{what}: none of its code loads on {listed(out)}"
+        return (remedies.finding(Level.RED, "PyTorch", why, "torch_for_gb10"),)
+    own = Finding(Level.GREEN, "PyTorch", what)
     why = f"a build against it uses CUDA {found.cuda}, whose compiler does not support sm_121a"
     if GB10 in gpus and Version(found.cuda) < FAMILIES_SINCE:
         return own, remedies.finding(Level.RED, "PyTorch's CUDA", why, "torch_for_gb10")
@@ -95,9 +88,9 @@ def variant_of(version: str) -> str:
     return found[1] if found else ""
 
 
-def examine_packages(host: Host, gpus: Sequence[Arch], torch: Torch | None) -> tuple[Finding, ...]:
+def examine_packages(host: Host, gpus: Sequence[Arch], cuda: str) -> tuple[Finding, ...]:
     """Return each package with kernels: what a GPU gets of its compiled code, the CUDA runtime that its libraries need,
-    and compiled code that it would run instead of its sources.
+    and compiled code that it would run instead of its sources. ``cuda``: PyTorch's, or nothing.
     """
     findings = []
     targets = {target.distribution: target for target in load().targets.values()}
@@ -113,7 +106,7 @@ def examine_packages(host: Host, gpus: Sequence[Arch], torch: Torch | None) -> t
             findings += [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
         if folder := host.package(package.code) if package.code else None:
             findings += _code(f"{package.name}'s code", folder, gpus)
-            findings += _libraries(package.name, folder, torch.cuda if torch else "")
+            findings += _libraries(package.name, folder, cuda)
     return tuple(findings)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from host_on_disk import distribution, machine, torch
+from host_on_disk import distribution, machine
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -71,11 +71,10 @@ def test_each_defect_has_its_range_and_its_thread() -> None:
     ("cuda", "needed", "wrong"), [("13.0", "12", True), ("12.9", "13", True), ("13.0", "13", False)]
 )
 def test_a_library_for_another_cuda_than_pytorchs_is_red(tmp_path: Path, cuda: str, needed: str, wrong: bool) -> None:
-    torch(tmp_path / "site", f"2.9.1+cu{cuda.replace('.', '')}", cuda, "sm_120")
-    (tmp_path / "site/vllm").mkdir()
+    (tmp_path / "site/vllm").mkdir(parents=True)
     (tmp_path / "site/vllm/_C.abi3.so").write_bytes(b"\x7fELF" + bytes(64) + f"libcudart.so.{needed}\0".encode())
     distribution(tmp_path / "site", "vllm", "0.33.0")
-    found = packages.examine_packages(machine(tmp_path), [], packages.torch(machine(tmp_path)))
+    found = packages.examine_packages(machine(tmp_path), [], cuda)
     assert [f"libcudart.so.{needed}" in finding.found for finding in found if finding.level is Level.RED] == [
         True
     ] * wrong

@@ -12,7 +12,7 @@ from fp4patch.core.arch import GB10, Arch
 from fp4patch.doctor import compilers, packages
 
 
-def test_reads_pytorch_from_its_files_and_asks_a_python_of_its_own_for_the_arch_list(tmp_path: Path) -> None:
+def test_asks_a_python_of_its_own_about_pytorch(tmp_path: Path) -> None:
     torch(tmp_path / "site", "2.9.1+cu130", "13.0", "sm_80 sm_90 sm_100 sm_120 compute_120")
     found = packages.torch(machine(tmp_path))
     assert found == packages.Torch("2.9.1+cu130", "13.0", ("sm_80", "sm_90", "sm_100", "sm_120", "compute_120"))
@@ -24,10 +24,10 @@ def test_a_pytorch_with_no_code_for_a_gpu_that_nobody_asks_about_is_green(tmp_pa
     assert finding.level is Level.GREEN
 
 
-def test_a_pytorch_without_cuda_is_yellow_and_not_imported(tmp_path: Path) -> None:
+def test_a_pytorch_without_cuda_is_yellow(tmp_path: Path) -> None:
     torch(tmp_path / "site", "2.9.1+cpu", None, "sm_120")
     found = packages.torch(machine(tmp_path))
-    assert found == packages.Torch("2.9.1+cpu", "", ())
+    assert found == packages.Torch("2.9.1+cpu", "", ("sm_120",))
     (finding,) = packages.examine_torch(found, [GB10], "")
     assert finding.level is Level.YELLOW
 
@@ -72,7 +72,7 @@ def test_what_bypasses_a_patched_flashinfer_is_named(tmp_path: Path) -> None:
     for file in (ahead, cached):
         file.parent.mkdir(parents=True)
         file.touch()
-    first, finding = packages.examine_packages(machine(tmp_path), [], None)
+    first, finding = packages.examine_packages(machine(tmp_path), [], "")
     assert (first.level, first.subject, first.found) == (Level.GREEN, "FlashInfer", "0.6.12")
     assert finding.level is Level.YELLOW
     assert finding.remedy

@@ -93,7 +93,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     assert site in Host.here("env").site_packages
     assert Host.here("python3").site_packages
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
-    built, code = packages.examine_packages(Host.here(), [GB10], None)
+    built, code = packages.examine_packages(Host.here(), [GB10], "")
     assert "the variant next3 of fp4patch" in built.found
     assert (code.subject, code.level) == ("vLLM's code", Level.YELLOW)
     assert "sm_121: it converts in hardware" in code.found

@@ -58,10 +58,9 @@ def torch(site: Path, version: str, cuda: str | None, archs: str) -> None:
     distribution(site, "torch", version)
     package = site / "torch"
     package.mkdir()
-    stated = f"'{cuda}'" if cuda else "None"
-    (package / "version.py").write_text(f"__version__ = '{version}'\ncuda: Optional[str] = {stated}\n")
+    (package / "version.py").write_text(f"cuda = {cuda!r}\n")
     (package / "__init__.py").write_text(
-        f"import warnings\nwarnings.warn('as noisy as the real one')\nprint('so is this')\n"
+        f"import warnings\nfrom . import version\nwarnings.warn('as noisy as the real one')\nprint('so is this')\n"
         f"class _C:\n    @staticmethod\n    def _cuda_getArchFlags():\n        return '{archs}'\n"
     )
 
