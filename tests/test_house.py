@@ -96,7 +96,7 @@ NAMES_A_TARGET = {
     "images": "an image is one of vLLM with CUTLASS",
     "cli.py": "the summary of `build`: the same",
     "commands/build.py": "the same",
-    "doctor/memory.py": "a build of vLLM",
+    "doctor/machine.py": "a build of vLLM",
     "catalog/probe.py": "the names of published kernels' interfaces and arithmetic",
     "proof/execution/chosen_inputs.py": "the same",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",

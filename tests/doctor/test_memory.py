@@ -9,8 +9,8 @@ from host_on_disk import machine
 
 from fp4patch.binaries.findings import Level
 from fp4patch.core.arch import GB10, Arch
-from fp4patch.doctor import memory
 from fp4patch.doctor.host import Host
+from fp4patch.doctor.machine import examine_memory, usable_memory
 
 
 def meminfo(tmp_path: Path, gib: int, limit: str = "", *, free: int | None = None) -> None:
@@ -25,13 +25,13 @@ def meminfo(tmp_path: Path, gib: int, limit: str = "", *, free: int | None = Non
 
 
 def test_the_real_machine_says_how_much_it_has() -> None:
-    assert memory.usable(Host.here())
+    assert usable_memory(Host.here())
 
 
 @pytest.mark.parametrize(("limit", "usable"), [(str(16 << 30), 16), ("max", 119)])
 def test_a_containers_limit_counts(tmp_path: Path, limit: str, usable: int) -> None:
     meminfo(tmp_path, 119, limit)
-    assert memory.usable(machine(tmp_path)) == usable << 30
+    assert usable_memory(machine(tmp_path)) == usable << 30
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_more_jobs_than_memory_serves_are_noticed(
     tmp_path: Path, gib: int, free: int | None, jobs: str, remedy: str
 ) -> None:
     meminfo(tmp_path, gib, free=free)
-    (finding,) = memory.examine(machine(tmp_path, MAX_JOBS=jobs))
+    (finding,) = examine_memory(machine(tmp_path, MAX_JOBS=jobs))
     assert finding.level is (Level.YELLOW if remedy else Level.GREEN)
     assert finding.remedy.endswith(remedy)
 
@@ -56,8 +56,8 @@ def test_more_jobs_than_memory_serves_are_noticed(
 @pytest.mark.parametrize(("free", "level", "share"), [(110, Level.GREEN, "0.82"), (40, Level.YELLOW, "0.23")])
 def test_memory_that_the_gpu_shares_is_told_for_serving(tmp_path: Path, free: int, level: Level, share: str) -> None:
     meminfo(tmp_path, 119, free=free)
-    (_, finding) = memory.examine(machine(tmp_path, MAX_JOBS="1"), [GB10])
+    (_, finding) = examine_memory(machine(tmp_path, MAX_JOBS="1"), [GB10])
     assert (finding.level, finding.subject) == (level, "memory for serving")
     assert finding.found.endswith(f"--gpu-memory-utilization {share}")
     assert ("MemoryMax=28G" in finding.remedy) == (level is Level.YELLOW)
-    assert len(memory.examine(machine(tmp_path, MAX_JOBS="1"), [Arch(12, 0)])) == 1  # a card has its own
+    assert len(examine_memory(machine(tmp_path, MAX_JOBS="1"), [Arch(12, 0)])) == 1  # a card has its own
