@@ -1,7 +1,7 @@
 """stochastic.cuh alone and beside the others, its machine code, and its host form against the specification.
 
-With the proof that the result grows with the random byte (``test_stochastic_proof.py``), the two bytes around an
-input's threshold represent all 256. ``FP4PATCH_LIFT_ALL=1`` runs all 2^32 inputs, which takes 40 s.
+The result grows with the random byte, which is added before a shift: the two bytes around an input's threshold stand
+for all 256. ``FP4PATCH_LIFT_ALL=1`` runs all 2^32 inputs, which takes 40 s.
 """
 
 from __future__ import annotations
