@@ -155,11 +155,7 @@ def verified(release: tuple[str, str], variant: str) -> dict[str, Any]:
         for row in one["results"]
     }
     executions = {
-        f"{row['probe']} {row['arch']} {row['side']}": [
-            row["verdict"],
-            *((row[part]["inputs"], row[part].get("mismatches")) for part in ("corners", "batch") if row.get(part)),
-            row["sweep"] and [row["sweep"]["inputs"], row["sweep"]["classes"]],
-        ]
+        f"{row['probe']} {row['arch']} {row['side']}": [row["verdict"], row["ran"]]
         for one in reports
         for row in (one.get("executed") or {}).get("executions", ())
     }

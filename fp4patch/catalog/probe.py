@@ -89,21 +89,16 @@ class Executes(Manifest):
 class Quantizes(Manifest):
     """Statement that a probe's kernel quantizes: to E2M1 codes and a scale for every 16 values.
 
-    The kernel computes the same as one of upstream's functions.
-    ``vllm`` and ``flashinfer``: ``cvt_warp_fp16_to_fp4``. ``allreduce``: the function of this name in FlashInfer's
-    headers for all-reduce. The parameters are pointers to the values, the global scale, the codes and the scales; each
-    thread takes ``values`` of them. ``swizzled``: the kernel has also the numbers of
-    rows and of columns (32 bits each) as parameters, and row r is that of block r of threads; the scales are in the
-    order that ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
+    It gives on each target the bytes that upstream's gives on sm_120a. ``linear``: the parameters are pointers to the
+    values, the global scale, the codes and the scales; each thread takes 8 values. ``swizzled``: also the numbers of
+    rows and of columns (32 bits each), and row r is that of block r of threads; the scales are in the order that
+    ``mma`` reads. ``gemv``: CUTLASS's ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
     accumulators for each block of threads. ``minimax``: ``storeNvfp4CacheElems`` of vLLM, a row of 128 values for each
     warp; the parameters are pointers to the values, the scale and the pages, and the number of tokens in a page.
     """
 
     input: Literal["float32", "float16", "bfloat16"]
-    function: Literal["vllm", "flashinfer", "allreduce", "gemv", "minimax"]
-    scales: Literal["e4m3", "power"] = "e4m3"
-    layout: Literal["linear", "swizzled"] = "linear"
-    values: Literal[8, 16] = 8
+    layout: Literal["linear", "swizzled", "gemv", "minimax"] = "linear"
     pristine_from: int = 0
     """As in :class:`Executes`."""
 
@@ -112,8 +107,7 @@ class Quantizes(Manifest):
 class Launches(Manifest):
     """Statement that kernels give on each target the bytes that upstream's give on sm_120a, for the same arguments.
 
-    It is for whole kernels that ``fp4patch.reference`` has no counterpart of. Every conversion in upstream's machine
-    code must run in one of the launches.
+    It is for whole kernels. Every conversion in upstream's machine code must run in one of the launches.
     """
 
     arguments: tuple[str, ...]
@@ -181,11 +175,11 @@ class Probe(Manifest):
     def targets(self, archs: Sequence[Arch], *, also: bool) -> tuple[Arch, ...]:
         """Return the targets that it is compiled for: those of ``archs`` that it is for, and with ``also`` its own.
 
-        Whole kernels are compiled for sm_120a too, with which the others are compared.
+        Kernels that are no conversion alone are compiled for sm_120a too, with which the others are compared.
         """
         more = [Arch.parse(one) for one in self.also] if also else []
         wanted = [*filter(self.is_for, archs), *more]
-        return tuple(dict.fromkeys((*wanted, *([CARD] if self.launches and wanted else []))))
+        return tuple(dict.fromkeys((*wanted, *([CARD] if (self.launches or self.quantizes) and wanted else []))))
 
     @property
     def does(self) -> Executes | Quantizes | Launches | None:

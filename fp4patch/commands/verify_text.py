@@ -13,7 +13,7 @@ from fp4patch.console import NONE, STYLES, Hanging, folded, label, number, probl
 from fp4patch.core.results import Verdict
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, Coverage, places
-from fp4patch.proof.execution.result import Executed, Execution, summary
+from fp4patch.proof.execution.result import Executed, summary
 from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport, headline, reason, unread_files
 
 EIGHT_VALUES = "x8"
@@ -57,10 +57,10 @@ def _lengths(rows: Sequence[ProbeResult]) -> Iterator[str]:
 def _exact(executed: Executed) -> Iterator[str]:
     """Yield how many kernels give what the specification does, for all inputs or for chosen ones."""
     ran = [run for run in executed.executions if run.side == "patched" and not run.unsupported]
-    swept, chosen = [run for run in ran if run.report], [run for run in ran if run.batch and not run.report]
+    swept, chosen = [run for run in ran if run.ran.bits], [run for run in ran if run.ran.inputs and not run.ran.bits]
     right = [run for run in swept if not run.verdict.failed]
-    signs = sum(wrong_inputs(run) > 0 for run in right)
-    bits = listed(sorted({f"2^{run.report.bits}" for run in swept if run.report}), last="or")
+    signs = sum(run.ran.signs > 0 for run in right)
+    bits = listed(sorted({f"2^{run.ran.bits}" for run in swept}), last="or")
     but = f", {signs} of them but for the sign of NaN, as the variant declares" if signs else ""
     clauses = {
         f"{len(right)} of {counted(len(swept), 'kernel')} exact for all {bits} inputs{but}": swept,
@@ -68,11 +68,6 @@ def _exact(executed: Executed) -> Iterator[str]:
     }
     if ran:
         yield f"executed on this host: {'; '.join(clause for clause, of in clauses.items() if of)}"
-
-
-def wrong_inputs(run: Execution) -> int:
-    """Return the number of inputs with another result than the specification gives."""
-    return sum(row.mismatches for row in run.report.rows) if run.report else 0
 
 
 def short_name(probe: str) -> str:
@@ -90,8 +85,7 @@ def executions(executed: Executed, *, failed: bool = False) -> Iterator[str]:
     """Yield a sentence for each execution, or only for those that are not as promised."""
     for run in executed.executions:
         if run.verdict.failed or not failed:
-            also = f"; {run.problem}" if run.problem and run.report else ""
-            yield f"{run.probe}, {run.side} {run.arch}: {summary(run)}{also}"
+            yield f"{run.probe}, {run.side} {run.arch}: {summary(run)}"
 
 
 def unchecked(coverage: Coverage) -> Iterator[str]:

@@ -122,6 +122,8 @@ def _checks_with_other_flags(
             changed[Subject(code.probe, sampled, code.arch, "patched", built.content, built.listing, kept)] = code
         elif code.same or built.error:
             add(code, code.same, "the same code" if code.same else built.error.splitlines()[0])
-    for code, run in zip(changed.values(), _execute(compiled, list(changed)), strict=True):
+    subjects = _subjects(compiled, rows, promise)
+    upstreams = [code for code in subjects if code.side == "pristine" and not isinstance(code.does, Executes)]
+    for code, run in zip(changed.values(), _execute(compiled, [*changed, *upstreams]), strict=False):
         add(code, not run.verdict.failed, f"other code, executed: {summary(run)}")
     return checks

@@ -178,7 +178,7 @@ def _judged(
     made: Mapping[tuple[str, Arch], SourceLines], results: Sequence[ProbeResult], executed: Executed | None
 ) -> set[tuple[str, Arch]]:
     """Return the probes whose machine code was judged, by target; a HOST probe only if its code was executed."""
-    ran = {(run.probe, run.arch) for run in (executed.executions if executed else ()) if run.report or run.batch}
+    ran = {(run.probe, run.arch) for run in (executed.executions if executed else ()) if run.ran.inputs}
     checked = {(row.probe, row.arch) for row in results if row.checks and row.kind is not ProbeKind.HOST}
     return made.keys() & (checked | ran)
 

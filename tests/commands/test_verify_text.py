@@ -13,9 +13,8 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict
 from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
 from fp4patch.proof.execute import checks_of, with_checks
-from fp4patch.proof.execution.result import Executed, Execution, Mismatch, Sweep, SweepRow, summary
+from fp4patch.proof.execution.result import Executed, Execution, Ran, summary
 from fp4patch.proof.result import BuildResult, SetAside, headline
-from fp4patch.proof.specification import InputClass
 
 
 def words(shown: str) -> list[list[str]]:
@@ -90,26 +89,19 @@ def test_what_was_not_checked_is_listed_and_what_a_person_can_do_about_it_comes_
     assert "not run old: this release has no such function" in long
 
 
-RIGHT = SweepRow(InputClass.FINITE, 1 << 32, 0, 0)
-WRONG = SweepRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800000, 0, 1),))
-CORNER = SweepRow(InputClass.FINITE, 5000, 2, 2, (Mismatch(0x40A00000, 6, 7),))
-
-
-def ran(rows: tuple[SweepRow, ...], corners: tuple[SweepRow, ...]) -> Execution:
-    return Execution("cutlass/e2m1-x2", SM121A, "patched", Promise.EXACT, Sweep(2, rows), corners)
-
-
-UNKNOWN = replace(ran((), ()), report=None, problem="F2FP.NEW at 0x120", unsupported=True)
+WRONG = Ran("inputs", 1 << 32, 1, first="0x3e800000 gives 0x1, not 0x0", bits=32)
+SIGNS = Ran("inputs", 1 << 32, 0, 2, "0xff800001 gives 0xf, not 0x7", 32)
+NOT_RUN = Execution("cutlass/e2m1-x2", SM121A, "patched", Promise.EXACT)
 
 
 @pytest.mark.parametrize(
     ("run", "found"),
     [
-        (ran((WRONG,), ()), "1 of 2^32 inputs differ (finite, first 0x3e800000: 0x1, not 0x0)"),
-        (ran((RIGHT,), (CORNER,)), "2 of the inputs at the boundaries differ (finite, first 0x40a00000: 0x7, not 0x6)"),
-        (UNKNOWN, "unsupported: F2FP.NEW at 0x120"),
+        (replace(NOT_RUN, ran=WRONG), "1 of 4,294,967,296 inputs differ (first: 0x3e800000 gives 0x1, not 0x0)"),
+        (replace(NOT_RUN, ran=SIGNS), "2 of 4,294,967,296 inputs differ (first: 0xff800001 gives 0xf, not 0x7)"),
+        (replace(NOT_RUN, problem="F2FP.NEW at 0x120", unsupported=True), "unsupported: F2FP.NEW at 0x120"),
     ],
-    ids=["input", "boundary", "instruction"],
+    ids=["input", "sign", "instruction"],
 )
 def test_a_row_whose_execution_fails_does_not_pass(run: Execution, found: str) -> None:
     executed = Executed((run,))

@@ -93,7 +93,7 @@ def test_software_and_instruction_give_what_is_specified_and_the_second_look_run
     found = ran(card, exact, cache=tmp_path / "cache")
     assert verdicts(found) == [Verdict.PASS] * 2
     assert [one.instruction for one in found.executions] == [True, False]
-    assert [summary(run) for run in found.executions] == ["65,536 inputs, 0 mismatches"] * 2
+    assert [summary(run) for run in found.executions] == ["65,536 inputs, 0 wrong"] * 2
     assert "no proof of silicon" in found.notes[0]
     again = ran(card, exact, cache=tmp_path / "cache")
     assert [one.cached for one in (*found.executions, *again.executions)] == [False, False, True, True]
@@ -114,8 +114,7 @@ def test_a_nans_sign_is_a_difference_that_the_variant_declares_or_not(
     for promise, verdict in ((Promise.EXACT_BUT_NAN_SIGN, Verdict.PASS), (Promise.EXACT, Verdict.FAIL)):
         (found,) = ran(build("threshold", A121, "patched", promise)).executions
         assert found.verdict is verdict
-        assert found.report
-        assert sum(row.mismatches for row in found.report.rows) == NANS
+        assert (found.ran.wrong, found.ran.signs) == (0, NANS)
 
 
 def test_a_wrong_nibble_fails_with_the_input_that_shows_it(build: Build, ran: Callable[..., Executed]) -> None:
@@ -147,12 +146,11 @@ def test_a_whole_kernel_is_compared_with_upstreams_for_the_card(build: Build, ra
     found = ran(card, same)
     assert verdicts(found) == [Verdict.PASS, Verdict.PASS]
     for one in found.executions:
-        assert one.batch
-        assert (one.batch.what, one.batch.mismatches) == ("bytes of 1 kernel", 0)
-        assert 400 < one.batch.inputs <= 512, "two launches of 256 bytes; some are what was there before"
+        assert one.ran.wrong == 0
+        assert 400 < one.ran.inputs <= 512, "two launches of 256 bytes; some are what was there before"
     wrong = ran(card, whole("(unsigned int)(v[7] > 1.0f) << 28", A121, "patched")).executions[1]
-    assert (wrong.verdict, bool(wrong.batch and wrong.batch.mismatches)) == (Verdict.FAIL, True)
+    assert (wrong.verdict, wrong.ran.wrong > 0) == (Verdict.FAIL, True)
     # Without upstream's code there is nothing to compare with, which is no pass.
     alone = ran(same).executions[0]
-    assert (alone.verdict, alone.batch) == (Verdict.FAIL, None)
+    assert (alone.verdict, alone.ran.inputs) == (Verdict.FAIL, 0)
     assert "nothing to compare with" in alone.problem

@@ -71,7 +71,7 @@ def outcome(text: str, original: Mapping[int, Swept], folder: Path) -> str:
             return "leaves its memory" if "stray" in error.message else "does not end"
         if found.corners != results.corners:
             return "wrong at a corner"
-        if found.rows != results.rows:
+        if found.sweep != results.sweep:
             return "wrong in the sweep"
     return "computes the same"
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from pathlib import Path
+
 import numpy as np
+import pytest
+from golden_grids import content
 
 from fp4patch.reference.blocks import quantize_nvfp4
 from fp4patch.reference.vllm import quantize_as_vllm
@@ -39,3 +45,13 @@ def test_a_global_scale_for_each_row() -> None:
         packed, scales = quantize_as_vllm(x[row : row + 1], scale, exact)
         assert np.array_equal(both[0][row : row + 1], packed)
         assert np.array_equal(both[1][row : row + 1], scales)
+
+
+@pytest.mark.parametrize(("form", "scale"), [("half", 32.0), ("bf16", 0.25)])
+def test_it_gives_what_the_gpu_gave(form: str, scale: float) -> None:
+    golden = json.loads((Path(__file__).parents[1] / "sass/golden/grids.json").read_text())["grids"]
+    job = golden[f"vllm-0.33.0.next3.{form}-block-to-nvfp4"]
+    bits = np.frombuffer(content(job["arrays"][0]), dtype=np.uint16).reshape(-1, 16)
+    values = bits.view(np.float16) if form == "half" else (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    made = quantize_as_vllm(values, scale, exact)
+    assert [hashlib.sha256(one.tobytes()).hexdigest() for one in made] == job["written"]

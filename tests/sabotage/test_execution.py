@@ -13,7 +13,7 @@ import pytest
 from cubins import compile_cuda, disassembled
 
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.probe import Executes, Quantizes
+from fp4patch.catalog.probe import CARD, Executes, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
@@ -30,12 +30,15 @@ ARCH = Arch(12, 1, "a")
 ENCODERS = Path(__file__).parents[2] / "encoders"
 
 
-def run(toolchain: Toolchain, does: Executes | Quantizes, code: bytes) -> Execution:
-    listing = machine_code.unit_listing(disassembled(toolchain, code), code)
-    subject = Subject("lib/mutant", does, ARCH, "patched", code, listing, Promise.EXACT)
+def run(toolchain: Toolchain, does: Executes | Quantizes, code: bytes, upstream: bytes = b"") -> Execution:
+    """Execute a mutant, beside upstream's code if there is some."""
+    subjects = []
+    for content, side, arch in ((upstream, "pristine", CARD), (code, "patched", ARCH)):
+        if content:
+            listing = machine_code.unit_listing(disassembled(toolchain, content), content)
+            subjects.append(Subject("lib/mutant", does, arch, side, content, listing, Promise.EXACT))  # type: ignore[arg-type]  # sides
     # A changed kernel, lifter or comparison is executed anew.
-    (found,) = execute([subject], toolchain=toolchain, store=Store(cache_dir() / "executions"))
-    return found
+    return execute(subjects, toolchain=toolchain, store=Store(cache_dir() / "executions"))[-1]
 
 
 # --- one value, or eight, of a thread --------------------------------------------------------------------------------
@@ -122,7 +125,7 @@ def built(toolchain: Toolchain, pristine_tree: Callable[[str, str], Path], tmp_p
     catalog = load()
     probes = {p.id: (p, Path(patch.directory) / p.source) for patch in catalog.patches.values() for p in patch.probes}
 
-    def get(probe: str, before: str = "", after: str = "") -> Execution:
+    def made(probe: str, before: str, after: str, arch: Arch) -> bytes:
         tree = tmp_path_factory.mktemp("vllm")
         shutil.copytree(pristine_tree("vllm", "0.33.0") / "csrc", tree / "csrc")
         header = tree / VLLM
@@ -132,11 +135,14 @@ def built(toolchain: Toolchain, pristine_tree: Callable[[str, str], Path], tmp_p
         target = catalog.target("vllm")
         side = Side(SourceView(tree), target, tmp_path_factory.mktemp("side"))
         compiler = Compiler(toolchain, target, Runner(toolchain.environ), Store(cache_dir() / "compilations"))
-        made = compiler.compile(*probes[probe], ARCH, side)
-        assert not made.error, made.error
+        compiled = compiler.compile(*probes[probe], arch, side)
+        assert not compiled.error, compiled.error
+        return compiled.content
+
+    def get(probe: str, before: str = "", after: str = "") -> Execution:
         does = probes[probe][0].quantizes
         assert does
-        return run(toolchain, does, made.content)
+        return run(toolchain, does, made(probe, before, after, ARCH), made(probe, "", "", CARD))
 
     return get
 
@@ -145,15 +151,14 @@ def built(toolchain: Toolchain, pristine_tree: Callable[[str, str], Path], tmp_p
 def test_wrong_scales_and_their_order_are_found(what: str, built: Callable[..., Execution]) -> None:
     found = built(*MUTANTS[what])
     assert found.verdict is Verdict.FAIL, what
-    assert found.problem or (found.batch and found.batch.first)
+    assert found.problem or found.ran.first
 
 
 @pytest.mark.parametrize("probe", [BLOCK, MATRIX, POWER])
 def test_upstreams_own_blocks_pass(probe: str, built: Callable[..., Execution]) -> None:
     found = built(probe)
     assert (found.verdict, found.problem) == (Verdict.PASS, "")
-    assert found.batch
-    assert found.batch.inputs > 8000
+    assert found.ran.inputs > 8000
 
 
 def test_decoding_that_is_wrong_for_one_code_in_one_lane_is_found(toolchain: Toolchain, tmp_path: Path) -> None:

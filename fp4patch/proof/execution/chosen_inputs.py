@@ -1,8 +1,8 @@
-"""Selected inputs for kernels with too many inputs, and the results of ``fp4patch.reference``, byte for byte.
+"""Selected inputs for kernels with too many inputs, and what conversions must make of them.
 
-Blocks with their scales: every 16-bit value as the largest of a block, and seeded random ones. Conversions of codes:
-all codes in every pair of lanes. Launches differ in their sizes, in what MUFU.RCP gives within its bound, and in the
-poison in memory that the launch does not define.
+Blocks: every 16-bit value as the largest of a block, and seeded random ones. Conversions of codes: all codes in every
+pair of lanes, with the results of ``fp4patch.reference``. Launches differ in their sizes, in what MUFU.RCP gives within
+its bound, and in the poison in memory that the launch does not define.
 """
 
 import re
@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fp4patch.catalog.probe import BITS, Executes, Format, Launches, Quantizes, stored_bits
-from fp4patch.catalog.rule import Promise
 from fp4patch.core.errors import ProofError
-from fp4patch.proof.execution.result import UPSTREAM, Batch
+from fp4patch.proof.execution.result import Ran
 from fp4patch.proof.execution.stochastic import SCALE
 from fp4patch.reference.formats import (
     E2M1_VALUES,
@@ -31,14 +30,7 @@ from fp4patch.reference.formats import (
     fp6_decode,
     random_bytes,
 )
-from fp4patch.reference.layout import pack, scale_offset
-from fp4patch.reference.vllm import (
-    quantize_as_gemv,
-    quantize_as_minimax,
-    quantize_as_vllm,
-    quantize_for_allreduce,
-    quantize_to_powers_as_vllm,
-)
+from fp4patch.reference.layout import pack
 from fp4patch.sass.grid import RECIPROCALS, Array, Launch, Reciprocal, pointers
 from fp4patch.sass.immediates import corners
 from fp4patch.sass.listing import Listing
@@ -49,100 +41,86 @@ _KINDS: dict[int, Any] = {64: np.uint64, 32: np.uint32, 16: np.uint16}
 _FILL = 0xA5
 _AT = 0x7F00_0000_0000
 _APART = 0x1_0000_0000
-_FIRST = 4
 _MOST_LANES = 16
-_PAIRED = 192
-"""Number of immediates, with what is beside them, that come in pairs."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One launch, and what it must store in each writable array."""
-
-    launch: Launch
-    expected: tuple[tuple[Bytes, ...], ...]
-    """By what upstream's function computes, where its releases differ: one of them must fit all launches."""
-    inputs: int
-    records: NDArray[Any] | None = None
-    """The inputs, a row for each, of a kernel whose output has as many parts as there are inputs."""
-
-    def place(self, array: int, at: int) -> str:
-        """Return where a byte of the output is, and the input that it belongs to."""
-        if self.records is None:
-            return f"byte {at} of output {array}"
-        number, byte = divmod(at, len(self.expected[0][0]) // self.inputs)
-        return f"byte {byte} of what {', '.join(f'{int(bits):x}' for bits in self.records[number])} became"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """All launches of a kernel."""
-
-    what: str
-    against: tuple[str, ...]
-    """Name of each alternative."""
-    cases: tuple[Case, ...]
-
-
-def compare(trial: Trial, stored: list[list[bytes]]) -> Batch:
-    """Compare the output of the launches with the expected one, of several alternatives the one that fits best."""
-    found = [_compare(trial, stored, which) for which in range(len(trial.against))]
-    return min(found, key=lambda one: one.mismatches)
-
-
-def _compare(trial: Trial, stored: list[list[bytes]], which: int) -> Batch:
-    wrong, first = 0, list[str]()
-    for case, arrays in zip(trial.cases, stored, strict=True):
-        for number, (expected, content) in enumerate(zip(case.expected[which], arrays, strict=True)):
-            got = np.frombuffer(content, dtype=np.uint8)
-            places = np.nonzero(got != expected)[0]
-            wrong += len(places)
-            first += [
-                f"{case.place(number, int(at))}: expected {expected[at]:#04x}, got {got[at]:#04x}"
-                for at in places[: _FIRST - len(first)]
-            ]
-    inputs = sum(case.inputs for case in trial.cases)
-    return Batch(trial.what, inputs, wrong, tuple(first), trial.against[which])
-
-
-# --- blocks with scales ----------------------------------------------------------------------------------------------
-
-
-def reciprocal(kind: Reciprocal) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
-    """Return a function with the results of MUFU.RCP in a launch, as ``lift_rcp`` and ``grid.c`` compute them."""
-
-    def approximate(x: NDArray[np.float32]) -> NDArray[np.float32]:
-        flushed = _flushed(np.asarray(x, dtype=np.float32))
-        with np.errstate(all="ignore"):
-            exact = _flushed(np.float32(1) / flushed)
-        bits, magnitude = exact.view(np.uint32), exact.view(np.uint32) & np.uint32(0x7FFF_FFFF)
-        by = {"exact": 0, "up": 1, "down": -1}.get(kind)
-        off = (
-            _hashed(flushed.view(np.uint32)) % np.uint32(3) - np.uint32(1)
-            if by is None
-            else np.uint32(by & 0xFFFF_FFFF)
-        )
-        free = (magnitude > 0x0080_0000) & (magnitude < 0x7F7F_FFFF) & (flushed.view(np.uint32) & 0x1F_FFFF != 0)
-        return np.where(free, bits + off, bits).astype(np.uint32).view(np.float32)
-
-    return approximate
-
-
-def _flushed(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    bits = np.atleast_1d(x).view(np.uint32)
-    quiet = np.where(np.isnan(x), np.uint32(0x7FFF_FFFF), bits)
-    return np.where(bits & 0x7F80_0000, quiet, bits & 0x8000_0000).astype(np.uint32).view(np.float32)
-
-
-def _hashed(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    x = (x ^ x >> np.uint32(16)) * np.uint32(0x7FEB352D)
-    x = (x ^ x >> np.uint32(15)) * np.uint32(0x846CA68B)
-    return x ^ x >> np.uint32(16)
-
-
 _SCALES: tuple[tuple[float, Reciprocal], ...] = ((1.0, "exact"), (0.37, "up"), (2688.0, "down"), (81.3, "any"))
-_THREADS = (256, 64, 1024, 96)
 _POISON = (0x2545F491, 0xDA3E39CB)
+
+
+# --- whole kernels ---------------------------------------------------------------------------------------------------
+
+
+def launches(does: Quantizes | Launches) -> tuple[Launch, ...]:
+    """Return the launches of a kernel; of a whole one, one for each of its numbers' alternatives, at least two."""
+    if isinstance(does, Launches):
+        alternatives = max(argument.count("|") for argument in does.arguments) + 1
+        return tuple(_launch(does, number) for number in range(max(2, alternatives)))
+    layouts: dict[str, Callable[[Quantizes], Iterator[Launch]]] = {"gemv": _gemv, "minimax": _pages}
+    return tuple(layouts.get(does.layout, _rows)(does))
+
+
+def beside(of: Sequence[Launch], expected: list[list[bytes]], stored: list[list[bytes]]) -> Ran:
+    """Compare the output of launches with what upstream's kernel stored. ProofError if that is nothing."""
+    inputs, wrong, first = 0, 0, ""
+    for launch, right, got in zip(of, expected, stored, strict=True):
+        before, shall, found = (
+            np.frombuffer(b"".join(arrays), dtype=np.uint8)
+            for arrays in ([array.content for array in launch.arrays if array.writable], right, got)
+        )
+        inputs += (changed := int(np.sum(shall != before)))
+        if not changed:
+            raise ProofError("upstream's code stores nothing with these arguments")
+        places = np.flatnonzero(found != shall)
+        wrong += len(places)
+        if len(places) and not first:
+            at = places[0]
+            first = f"byte {at} of the output is {found[at]:#04x}, not {shall[at]:#04x}"
+    return Ran("bytes beside upstream's kernel for sm_120a", inputs, wrong, first=first)
+
+
+def _rows(quantizes: Quantizes) -> Iterator[Launch]:
+    """Yield launches in which each block of threads has a row of blocks of values."""
+    each, bits, swizzled = 2, blocks(quantizes.input), quantizes.layout == "swizzled"  # threads of a block of values
+    for number, size in enumerate((13 * each, 20 * each) if swizzled else (256, 64, 1024, 96)):
+        scale, kind = _SCALES[number + swizzled]
+        columns, some = size // each, bits[::13] if swizzled else bits
+        rows = len(some) // columns
+        scales = -(-rows // 128) * -(-columns // 4) * 512 if swizzled else rows * columns
+        taken = some[: rows * columns].tobytes()
+        arrays = _placed([taken, struct.pack("<f", scale)], rows * columns * 8, scales)
+        parameters = pointers(arrays) + (struct.pack("<ii", rows, columns * 16) if swizzled else b"")
+        yield Launch((rows, 1, 1), (size, 1, 1), parameters, arrays, kind, _POISON[number % len(_POISON)])
+
+
+def _gemv(_: Quantizes) -> Iterator[Launch]:
+    columns, every = 256, blocks("float32")
+    for number, scale in enumerate((1.0, 0.37, 1e-3, 640.0)):
+        taken = every[number :: len(every) // (columns * 16)][: columns * 16]
+        batches = len(taken) // columns
+        arrays = _placed([taken.tobytes()], len(taken) * 8, columns * 128 * batches)
+        # GemvEpilogueWithScalingFactor::Params: D and its stride, the scales, alpha, beta, st, the strides of a batch.
+        parameters = struct.pack(
+            "<QqQfffIqq", arrays[1].address, 0, arrays[2].address, 1, 0, scale, 0, columns * 128, columns * 16
+        )
+        parameters += struct.pack("<Q", arrays[0].address)
+        kind, poison = _SCALES[number][1], _POISON[number % len(_POISON)]
+        yield Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, kind, poison)
+
+
+def _pages(quantizes: Quantizes) -> Iterator[Launch]:
+    """Yield launches that fill pages: a slot has the codes of its tokens, then their scales.
+
+    With a scale that is not 1, vLLM's function relies on the reciprocals of E4M3 values being the rounded ones, as its
+    authors measured. So MUFU.RCP gives these there.
+    """
+    head, bits = 128, blocks(quantizes.input)  # values of a token
+    shapes: tuple[tuple[float, Reciprocal, int, int], ...] = ((1.0, "any", 16, 8), (0.37, "exact", 64, 2))
+    for number, (scale, kind, tokens, warps) in enumerate((*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1))):
+        slots = len(bits) * 16 // head // tokens // 2 * 2
+        taken = bits[: slots * tokens * head // 16]
+        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], len(taken) * 9)
+        parameters = pointers(arrays) + struct.pack("<i", tokens)
+        poison = _POISON[number % len(_POISON)]
+        yield Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind, poison)
 
 
 @cache
@@ -185,139 +163,13 @@ def values_of(form: str, bits: NDArray[Any]) -> NDArray[Any]:
     return e2m1_decode(bits) if form == "e2m1" else fp6_decode(bits, form)
 
 
-def quantization(quantizes: Quantizes, listing: Listing) -> Trial:
-    """Return the launches of a kernel that scales blocks: the last ones have the immediates of its machine code in
-    every place of a block."""
-    bits = blocks(quantizes.input)
-    beside = _with_immediates(listing, 16 * bits.itemsize, quantizes.input).view(bits.dtype)
-    if quantizes.function == "gemv":
-        return Trial("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv(beside)))
-    if quantizes.function == "minimax":
-        return Trial("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes, beside)))
-    names = {"vllm": "vLLM", "flashinfer": "FlashInfer", "allreduce": "FlashInfer"}
-    name = f"{names[quantizes.function]}'s cvt_warp_fp16_to_fp4"
-    if quantizes.scales == "power":
-        against: tuple[str, ...] = (f"{name}, scales rounded to powers of two", f"{name}, scales truncated to them")
-    elif quantizes.function == "allreduce":
-        against = tuple(f"{name} for all-reduce, {how}" for how in ("by a reciprocal", "divided"))
-    else:
-        against = (name,)
-    launches = _swizzled(quantizes, beside) if quantizes.layout == "swizzled" else _linear(quantizes, beside)
-    return Trial("blocks", against, tuple(launches))
-
-
-def _linear(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
-    each = 16 // quantizes.values
-    launches = [(blocks(quantizes.input), *of) for of in zip(_SCALES, _THREADS, strict=True)]
-    for number, (bits, (scale, kind), size) in enumerate((*launches, (beside, _SCALES[3], 256))):
-        count = len(bits) * each // size * size // each  # whole blocks of threads
-        taken = bits[:count]
-        expected = tuple(
-            tuple(array.reshape(-1) for array in made) for made in _expected(quantizes, taken, scale, reciprocal(kind))
-        )
-        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], *map(len, expected[0]))
-        launch = Launch(
-            (count * each // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, kind, _POISON[number % len(_POISON)]
-        )
-        yield Case(launch, expected, count)
-
-
-def _swizzled(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
-    each, bits = 16 // quantizes.values, blocks(quantizes.input)
-    launches = ((bits[::13], 160, 13), (bits[::13], 300, 20), (beside, len(beside) // 20, 20))
-    for (of, rows, columns), (scale, kind), poison in zip(launches, _SCALES[1:], (*_POISON, _POISON[0]), strict=True):
-        taken = of[: rows * columns].reshape(rows, columns * 16)
-        expected = []
-        for packed, scales in _expected(quantizes, taken, scale, reciprocal(kind)):
-            there = np.full(-(-rows // 128) * -(-columns // 4) * 512, _FILL, dtype=np.uint8)
-            row, column = np.indices(scales.shape)
-            there[scale_offset(row, column, columns)] = scales
-            expected.append((packed.reshape(-1), there))
-        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], *map(len, expected[0]))
-        parameters = pointers(arrays) + struct.pack("<ii", rows, columns * 16)
-        launch = Launch((rows, 1, 1), (columns * each, 1, 1), parameters, arrays, kind, poison)
-        yield Case(launch, tuple(expected), rows * columns)
-
-
-def _gemv(beside: NDArray[Any]) -> Iterator[Case]:
-    columns, all_ = 256, blocks("float32")
-    few = [(all_[number :: len(all_) // (columns * 16)][: columns * 16], number) for number in range(4)]
-    for taken, number in (*few, (beside, 0)):
-        scale, count, batches = (1.0, 0.37, 1e-3, 640.0)[number], len(taken), len(taken) // columns
-        packed, scales = quantize_as_gemv(taken.view(np.float32), scale)
-        there = np.full(columns * 128 * batches, _FILL, dtype=np.uint8)
-        batch, column = np.divmod(np.arange(count), columns)
-        there[column // 4 * 512 + column % 4 + batch * columns * 128] = scales[:, 0]
-        arrays = _placed([taken.tobytes()], packed.size, there.size)
-        # GemvEpilogueWithScalingFactor::Params: D and its stride, the scales, alpha, beta, st, the strides of a batch.
-        parameters = struct.pack(
-            "<QqQfffIqq", arrays[1].address, 0, arrays[2].address, 1, 0, scale, 0, columns * 128, columns * 16
-        )
-        parameters += struct.pack("<Q", arrays[0].address)
-        kind = _SCALES[number][1]
-        launch = Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, kind, _POISON[number % len(_POISON)])
-        yield Case(launch, ((packed.reshape(-1), there),), count)
-
-
-def _pages(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
-    """Yield launches that fill pages: a slot has the codes of its tokens, then their scales.
-
-    With a scale that is not 1, vLLM's function relies on the reciprocals of E4M3 values being the rounded ones, as its
-    authors measured. So MUFU.RCP gives these there.
-    """
-    head = 128  # values of a token
-    shapes: tuple[tuple[float, Reciprocal, int, int], ...] = ((1.0, "any", 16, 8), (0.37, "exact", 64, 2))
-    shapes = (*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1), (1.0, "any", 16, 8))
-    for number, (scale, kind, tokens, warps) in enumerate(shapes):
-        bits = blocks(quantizes.input) if number < len(shapes) - 1 else beside
-        slots = len(bits) * 16 // head // tokens // 2 * 2
-        taken = bits[: slots * tokens * head // 16]
-        values = values_of(quantizes.input, taken).reshape(-1, head)
-        packed, scales = quantize_as_minimax(values, scale, reciprocal(kind))
-        linear = scales.reshape(slots, tokens, 8)
-        # Slots of values (odd numbers) have the scales of four tokens group by group.
-        quads = linear.reshape(slots, tokens // 4, 4, 8).transpose(0, 1, 3, 2).reshape(slots, tokens, 8)
-        ordered = np.where(np.arange(slots)[:, None, None] % 2, quads, linear)
-        pages = np.concatenate([packed.reshape(slots, -1), ordered.reshape(slots, -1)], axis=1)
-        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], pages.size)
-        parameters = pointers(arrays) + struct.pack("<i", tokens)
-        poison = _POISON[number % len(_POISON)]
-        launch = Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind, poison)
-        yield Case(launch, ((pages.reshape(-1),),), len(taken))
-
-
-def _expected(
-    quantizes: Quantizes,
-    taken: NDArray[Any],
-    scale: float,
-    approximate: Callable[[NDArray[np.float32]], NDArray[np.float32]],
-) -> list[tuple[Bytes, Bytes]]:
-    values = values_of(quantizes.input, taken)
-    if quantizes.scales == "power":
-        return [
-            quantize_to_powers_as_vllm(values, scale, approximate, rounding="rounded"),
-            quantize_to_powers_as_vllm(values, scale, approximate, rounding="truncated"),
-        ]
-    zero: Any = "maximum" if quantizes.function == "flashinfer" else "scale"
-    divided = [quantize_for_allreduce(values, scale)] if quantizes.function == "allreduce" else []
-    return [quantize_as_vllm(values, scale, approximate, zero=zero), *divided]
-
-
 def _placed(inputs: Sequence[bytes], *outputs: int) -> tuple[Array, ...]:
     """Return arrays with these contents, and behind them writable ones of so many bytes."""
     contents = (*inputs, *(bytes([_FILL]) * size for size in outputs))
     return tuple(Array(_AT + _APART * at, content, at >= len(inputs)) for at, content in enumerate(contents))
 
 
-# --- whole kernels ---------------------------------------------------------------------------------------------------
-
 _ARGUMENT = re.compile(r"(?P<out>out )?(?P<type>[a-z]+\d+)(?:\[(?P<count>\d+)\])?(?: (?P<values>\S.*))?")
-
-
-def launches(does: Launches) -> tuple[Launch, ...]:
-    """Return the launches of a kernel: one for each of its numbers' alternatives, at least two."""
-    alternatives = max(argument.count("|") for argument in does.arguments) + 1
-    return tuple(_launch(does, number) for number in range(max(2, alternatives)))
 
 
 def _launch(does: Launches, number: int) -> Launch:
@@ -340,19 +192,6 @@ def _launch(does: Launches, number: int) -> Launch:
     size = (does.grid, 1, 1), (does.block, 1, 1)
     kind, poison = RECIPROCALS[-1 - number % 2 * 3], _POISON[number % len(_POISON)]
     return Launch(*size, parameters, tuple(arrays), kind, poison)
-
-
-def beside_upstream(of: tuple[Launch, ...], stored: list[list[bytes]]) -> Trial:
-    """Return launches with what upstream's kernel stored as the expected output. ProofError if that is nothing."""
-    cases = list[Case]()
-    for launch, arrays in zip(of, stored, strict=True):
-        before = (np.frombuffer(array.content, dtype=np.uint8) for array in launch.arrays if array.writable)
-        expected = tuple(np.frombuffer(array, dtype=np.uint8) for array in arrays)
-        changed = sum(int(np.sum(a != b)) for a, b in zip(expected, before, strict=True))
-        if not changed:
-            raise ProofError("upstream's code stores nothing with these arguments")
-        cases.append(Case(launch, (expected,), changed))
-    return Trial("bytes", (UPSTREAM,), tuple(cases))
 
 
 def _content(found: re.Match[str], random: np.random.Generator) -> bytes:
@@ -381,119 +220,92 @@ def _bits_of(values: NDArray[np.float64], form: str) -> NDArray[Any]:
 # --- conversions -----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Case:
+    """One launch of a conversion, with a row for each record of inputs and of bytes that it must store."""
+
+    launch: Launch
+    inputs: NDArray[Any]
+    expected: Bytes
+    signs: Bytes
+    """Bits of ``expected`` that may be set: the signs of NaNs."""
+
+
+def compare(what: str, cases: Sequence[Case], stored: Sequence[bytes]) -> Ran:
+    """Compare the output of the launches with the expected one."""
+    wrong, signs, first = 0, 0, ""
+    for case, content in zip(cases, stored, strict=True):
+        got = np.frombuffer(content, dtype=np.uint8).reshape(case.expected.shape)
+        other = np.any(got != case.expected, axis=1)
+        bad = np.any(got & ~case.signs != case.expected, axis=1)
+        wrong, signs = wrong + int(bad.sum()), signs + int((other & ~bad).sum())
+        if np.any(bad) and not first:
+            at = int(np.argmax(bad))
+            values = ", ".join(f"{int(bits):#x}" for bits in case.inputs[at])
+            first = f"{values} gives {got[at].tobytes().hex()}, not {case.expected[at].tobytes().hex()}"
+    return Ran(what, sum(len(case.inputs) for case in cases), wrong, signs, first or "a NaN has a sign" * bool(signs))
+
+
 @cache
 def _chosen(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
     """Codes that do not depend on the machine code, a row for each thread, and their random words."""
     return _thresholds(executes) if executes.rounding == "stochastic" else (_records(executes), None)
 
 
-def conversion(
-    executes: Executes, promise: Promise = Promise.EXACT, listing: Listing | None = None, *, decides: bool = False
-) -> Trial:
-    """Return the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
+def conversion(executes: Executes, listing: Listing | None = None) -> Iterator[Case]:
+    """Yield the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
     lanes.
 
     Of 16-bit floats each goes through every lane; of wider ones it is a sample, with each exponent in every lane.
-    Stochastic rounding has all its thresholds in every lane: where the machine code allows it, this ``decides`` about
-    all inputs. Where the kernel multiplies first, products at boundaries and beside them come with these, for each
-    factor in every lane. The immediates of its machine code take every place of a record. Where the promise leaves a
-    NaN's sign free, the code may have it.
+    Stochastic rounding has all its thresholds in every lane. Where the kernel multiplies first, products at boundaries
+    and beside them come with these, for each factor in every lane. The immediates of its machine code take every place
+    of a record.
     """
-    what = f"records of {executes.lanes}{' with random bits' if executes.rounding == 'stochastic' else ''}"
-    what += ", which decide about all others" if decides else ""
-    rows = [_chosen(executes), *([_suggested(executes, listing)] if listing else [])]
-    cases, names = list[Case](), tuple[str, ...]()
-    for codes, words in rows:
-        against = _alternatives(executes, promise, codes, words)
-        names = tuple(against)
-        cases += _cases(executes, codes, words, tuple(against.values()))
-    return Trial(what, names, tuple(cases))
-
-
-def _alternatives(
-    executes: Executes, promise: Promise, codes: NDArray[Any], words: NDArray[np.uint32] | None
-) -> dict[str, Bytes]:
-    """Return the bytes of each record that are right, by the name of what they follow."""
-    if words is not None:
-        converted = e2m1_encode_stochastic(_multiplied(executes, codes), random_bytes(words)[:, : executes.lanes])
-    else:
-        converted = _converted(executes, codes)
-    against = {f"{executes.input} to {executes.output}": _stored(executes.output, converted)}
-    if promise is Promise.EXACT_BUT_NAN_SIGN and executes.output in ("e2m1", "e2m3", "e3m2"):
-        values = values_of(executes.input, codes)
-        signs = np.where(np.isnan(values) & np.signbit(values), 1 << BITS[executes.output] - 1, 0).astype(np.uint8)
-        against[f"{executes.input} to {executes.output}, NaN with its sign"] = _stored(
-            executes.output, converted | signs
-        )
-    return against
-
-
-def _cases(
-    executes: Executes, codes: NDArray[Any], words: NDArray[np.uint32] | None, expected: tuple[Bytes, ...]
-) -> Iterator[Case]:
-    content = _stored(executes.input, codes)
-    if words is not None:
-        content = np.concatenate([content, words.view(np.uint8).reshape(len(words), -1)], axis=1)
-    for size, poison in ((256, _POISON[0]), (96, _POISON[1])):
-        count = len(codes) // size * size
-        arrays = _placed([content[:count].tobytes()], expected[0][:count].size)
-        launch = Launch((count // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, poison=poison)
-        yield Case(launch, tuple((one[:count].reshape(-1),) for one in expected), count, codes)
+    for codes, words in (_chosen(executes), *([_suggested(executes, listing)] if listing else [])):
+        content, signs = _stored(executes.input, codes), np.zeros(1, dtype=np.uint8)
+        if words is not None:
+            converted = e2m1_encode_stochastic(_multiplied(executes, codes), random_bytes(words)[:, : executes.lanes])
+            content = np.concatenate([content, words.view(np.uint8).reshape(len(words), -1)], axis=1)
+        else:
+            converted = _converted(executes, codes)
+        expected = _stored(executes.output, converted)
+        if executes.output in ("e2m1", "e2m3", "e3m2"):
+            values = values_of(executes.input, codes)
+            signed = np.isnan(values) & np.signbit(values)
+            signs = _stored(executes.output, np.where(signed, 1 << BITS[executes.output] - 1, 0).astype(np.uint8))
+        for size, poison in ((256, _POISON[0]), (96, _POISON[1])):
+            count = len(codes) // size * size
+            arrays = _placed([content[:count].tobytes()], expected[:count].size)
+            launch = Launch((count // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, poison=poison)
+            yield Case(launch, codes[:count], expected[:count], signs[:count] if len(signs) > 1 else signs)
 
 
 def _suggested(executes: Executes, listing: Listing) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
     """Codes with the immediates of the machine code in every place of the record, and random words likewise.
 
-    Each comes twice, beside random bits and beside random numbers of the grid's size.
+    What stands beside them is random: bits, and numbers of the grid's size.
     """
-    values = -(-executes.lanes * stored_bits(executes.input) // 8)
-    random = executes.rounding == "stochastic"
-    words = (executes.lanes + 3) // 4 * random
-    content = _with_immediates(listing, values + 4 * words, executes.input, pairs=random)
-    kind = _KINDS.get(executes.bits, np.uint8)
-    codes = np.ascontiguousarray(content[:, :values]).view(kind)
+    size = values = -(-executes.lanes * stored_bits(executes.input) // 8)
+    if executes.rounding == "stochastic":
+        size += (executes.lanes + 3) // 4 * 4
+    random, found = np.random.default_rng(21), [np.zeros((0, size), dtype=np.uint8)]
+    for width in sorted({4, max(1, executes.bits // 8)}):
+        single = np.array(corners(listing, 8 * width), dtype=np.uint64).astype(f"<u{width}").view(np.uint8)
+        for place in range(0, size // width * width, width):
+            rows = random.integers(0, 256, (len(single) // width, size), dtype=np.uint8)
+            if executes.bits >= 16 and place // width % 2:
+                numbers = random.uniform(-6.5, 6.5, (len(rows), values * 8 // executes.bits))
+                rows[:, :values] = _bits_of(numbers, executes.input).view(np.uint8)
+            rows[:, place : place + width] = single.reshape(-1, width)
+            found.append(rows)
+    whole = np.concatenate(found)
+    content = np.resize(whole, (-(-max(len(whole), 1) // 768) * 768, size))  # whole blocks of threads, of each size
+    codes = np.ascontiguousarray(content[:, :values]).view(_KINDS.get(executes.bits, np.uint8))
     if executes.input == "e2m1":
         codes = np.stack([codes & 15, codes >> 4], axis=-1).reshape(len(codes), -1)[:, : executes.lanes]
     elif executes.bits == 6:
         codes &= 63
-    return codes, np.ascontiguousarray(content[:, values:]).view("<u4") if random else None
-
-
-def _with_immediates(listing: Listing, size: int, form: Format, *, pairs: bool = False) -> Bytes:
-    """Return records of so many bytes, a whole number of blocks of threads of each size.
-
-    ``pairs``: the first immediates come in every place with each other in the last word.
-    """
-    random = np.random.default_rng(21)
-    found = [np.zeros((0, size), dtype=np.uint8)]
-
-    def beside(count: int, number: int) -> Bytes:
-        rest = random.integers(0, 256, (count, size), dtype=np.uint8)
-        if number % 2 and BITS[form] >= 16:
-            numbers = random.uniform(-6.5, 6.5, (count, size * 8 // BITS[form]))
-            rest[:, : numbers.shape[1] * BITS[form] // 8] = _bits_of(numbers, form).view(np.uint8)
-        return rest
-
-    for bits in (8, 16, 32, 64):
-        width = bits // 8
-        if width > size or bits not in {32, BITS[form], *((8, 64) if BITS[form] < 8 else ())}:
-            continue
-        all_of_them = np.array(corners(listing, bits), dtype=np.uint64).astype(f"<u{width}").view(np.uint8)
-        single = all_of_them.reshape(-1, width)
-        for place in range(0, size // width * width, width):
-            for number in range(2):
-                rows = beside(len(single), number)
-                rows[:, place : place + width] = single
-                found.append(rows)
-        if bits == 32 and size > 4:
-            first, last = single[:_PAIRED], size // 4 * 4 - 4
-            for number, place in enumerate(range(0, last, 4) if pairs else (0,)):
-                rows = beside(len(first) ** 2, number)
-                rows[:, place : place + 4] = np.repeat(first, len(first), axis=0)
-                rows[:, last : last + 4] = np.tile(first, (len(first), 1))
-                found.append(rows)
-    whole = np.concatenate(found)
-    return np.resize(whole, (-(-max(len(whole), 1) // 768) * 768, size))
+    return codes, np.ascontiguousarray(content[:, values:]).view("<u4") if size > values else None
 
 
 def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:

@@ -7,8 +7,8 @@ nothing.
 import hashlib
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,9 +20,8 @@ from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import Store, key, source_hash
-from fp4patch.core.wording import counted
 from fp4patch.proof.execution import host, stochastic, sweep
-from fp4patch.proof.execution.result import Batch, Execution, Sweep, SweepRow
+from fp4patch.proof.execution.result import Execution, Ran
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import disassemble, kernel_of
 from fp4patch.proof.toolchain import Toolchain
@@ -37,9 +36,6 @@ from fp4patch.sass.lane_equality import lane_functions, loops
 from fp4patch.sass.program import Kernel
 from fp4patch.sass.text import functions, own_constants
 from fp4patch.sass.translate import Unsupported, translate
-
-FAILURES = (ProofError, SassError)
-"""Why there is no result of a kernel; it must not hide those of others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,58 +86,57 @@ def execute(
     ``threads`` at a time, by default one for each processor that this process may use. A kernel that is not understood
     is a failed result; so is one that does not compile, or leaves its own memory.
     """
-    upstream = {code.probe: code for code in subjects if code.side == "pristine" and code.instruction}
+    upstream = {code.probe: code for code in reversed(subjects) if code.side == "pristine" and code.instruction}
     names = {subject: _name(subject, upstream.get(subject.probe), toolchain) for subject in subjects}
-    results = _kept(store, names.values())
-    missing = {name: subject for subject, name in names.items() if name not in results}
+    kept = {name: Ran(**found) for name in names.values() if (found := store.get(name))}
+    missing = {name: subject for subject, name in names.items() if name not in kept}
+    results: dict[str, Ran | ProofError | SassError] = {**kept}
+    threads = threads or processors()
     with (
         tempfile.TemporaryDirectory(prefix="fp4patch-execute-") as scratch,
-        ThreadPoolExecutor(max_workers=threads or processors()) as pool,
+        ThreadPoolExecutor(max_workers=threads) as pool,
     ):
-        lab = _Lab(toolchain, store, Path(scratch), threads or processors(), progress)
+        lab = _Lab(toolchain, store, Path(scratch), threads, progress)
         begun = {
             name: pool.submit(lab.begin, subject, upstream.get(subject.probe)) for name, subject in missing.items()
         }
         try:
             for number, (name, subject) in enumerate(missing.items()):
-                results[name] = lab.finish(subject, begun[name], Step(number, len(missing), ""))
-                if not results[name].problem:
-                    store.put(name, asdict(results[name]) | {"arch": str(subject.arch)})
+                try:
+                    results[name] = ran = lab.finish(subject, begun[name].result(), Step(number, len(missing), ""))
+                    store.put(name, asdict(ran))
+                except (ProofError, SassError) as error:
+                    results[name] = error  # it must not hide the results of others
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
     # The same code can be that of several subjects.
-    return tuple(
-        replace(
-            results[name],
-            probe=subject.probe,
-            arch=subject.arch,
-            side=subject.side,
-            promise=subject.promise,
-            instruction=subject.instruction,
-        )
-        for subject, name in names.items()
-    )
+    return tuple(_execution(subject, results[name], cached=name in kept) for subject, name in names.items())
 
 
-def _kept(store: Store, names: Iterable[str]) -> dict[str, Execution]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - takes a tenth of a second to import
-
-    adapter = TypeAdapter(Execution)
-    data = {name: store.get(name) for name in names}
-    return {name: replace(adapter.validate_python(kept), cached=True) for name, kept in data.items() if kept}
+def _execution(subject: Subject, result: Ran | ProofError | SassError, *, cached: bool) -> Execution:
+    ran, problem, unsupported = Ran(), "", isinstance(result, Unsupported)
+    if isinstance(result, Ran):
+        ran = result
+    else:
+        problem = result.message if unsupported else f"{result.message}\n{result.help}".strip()
+    found = Execution(subject.probe, subject.arch, subject.side, subject.promise, ran, problem, unsupported)
+    return replace(found, instruction=subject.instruction, cached=cached)
 
 
 def _name(subject: Subject, upstream: Subject | None, toolchain: Toolchain) -> str:
     """Return the name of a result: a hash of all that decides it."""
-    other = upstream.listing.code_sha256 if isinstance(subject.does, Launches) and upstream and upstream.listing else ""
+    compared = upstream.listing if upstream and not isinstance(subject.does, Executes) else None
     code = subject.listing.code_sha256 if subject.listing else hashlib.sha256(subject.content).hexdigest()
     made_by = source_hash("fp4patch.sass", "fp4patch.proof.execution", "fp4patch.reference")
     info = toolchain.info
     return key(
-        *("execute", made_by, toolchain.fingerprint, info.nvdisasm, info.host_compiler),
-        *(code, other, str(subject.arch.major), str(_capability(subject) >= stochastic.FROM)),
-        *(repr(subject.does), "" if subject.swept else subject.promise),
+        *("execute", made_by, toolchain.fingerprint, info.nvdisasm, info.host_compiler, code, repr(subject.does)),
+        *(
+            compared.code_sha256 if compared else "",
+            str(subject.arch.major),
+            str(_capability(subject) >= stochastic.FROM),
+        ),
     )
 
 
@@ -154,6 +149,7 @@ class _Program:
     """A sweep that was compiled."""
 
     binary: Path
+    bits: int
     turns: Sequence[int]
     alike: bool
     function: object = None
@@ -172,61 +168,54 @@ class _Lab:
     symbols: Symbols = field(default_factory=Symbols)
     """What the functions of all kernels are made of, so that those that are the same are found."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    rows: dict[object, tuple[SweepRow, ...]] = field(default_factory=dict)
+    swept: dict[object, Ran] = field(default_factory=dict)
     """What all inputs gave, by the function that they went through: kernels with the same one run them once."""
 
-    def begin(self, subject: Subject, upstream: Subject | None) -> _Program | Batch:
+    def begin(self, subject: Subject, upstream: Subject | None) -> _Program | Ran:
         """Return the result of chosen inputs, or a program that takes all processors to run all inputs."""
         if subject.listing and isinstance(subject.does, Executes):
             _must_not_wait(subject.listing)
         if subject.swept:
-            return self._program(subject, subject.swept)
+            return self._program(subject.swept, self._kernel(subject))
         self.progress(Step(0, 1, f"executing {subject.probe} {subject.name}: chosen inputs"))
-        if subject.listing is None:
-            assert isinstance(subject.does, Executes)
-            return host.run(subject.does, subject.promise, subject.content, self._folder(), self.toolchain)
-        if isinstance(subject.does, Launches):
+        if not isinstance(subject.does, Executes):
             return self._beside_upstream(subject, upstream, subject.does)
+        if subject.listing is None:
+            return host.run(subject.does, subject.content, self._folder(), self.toolchain)
         return self._chosen(subject, subject.does)
 
-    def finish(self, subject: Subject, begun: Future[_Program | Batch], step: Step) -> Execution:
-        """Return the result of a subject, or the reason why there is none."""
-        nothing = Execution(subject.probe, subject.arch, subject.side, subject.promise)
+    def finish(self, subject: Subject, program: _Program | Ran, step: Step) -> Ran:
+        """Return the result of a subject, for which a program still has to run."""
+        if isinstance(program, Ran):
+            return program
 
         def tick(part: float) -> None:
             self.progress(replace(step, what=f"executing {subject.probe} {subject.name}: {part:.0%} of all inputs"))
 
-        try:
-            program = begun.result()
-            if isinstance(program, Batch):
-                return replace(nothing, batch=program)
-            tick(0)
-            rows = self.rows.get(program.function)
-            stride = 1 if rows is None else sweep.CORNERS_ALONE
-            swept = sweep.run(program.binary, threads=self.threads, stride=stride, turns=program.turns, progress=tick)
-            if program.function is not None:
-                rows = self.rows.setdefault(program.function, swept.rows)
-        except FAILURES as error:
-            unsupported = isinstance(error, Unsupported)
-            message = error.message if unsupported else f"{error.message}\n{error.help}".strip()
-            return replace(nothing, problem=message, unsupported=unsupported)
-        assert subject.swept
-        report = Sweep(subject.swept.lanes, rows or swept.rows, subject.swept.bits, len(program.turns), program.alike)
-        return replace(nothing, report=report, corners=swept.corners)
+        tick(0)
+        known = self.swept.get(program.function)
+        stride = sweep.CORNERS_ALONE if known else 1
+        swept = sweep.run(program.binary, threads=self.threads, stride=stride, turns=program.turns, progress=tick)
+        every = known or swept.sweep
+        if every.inputs != len(program.turns) << program.bits:
+            raise ProofError(f"{every.inputs:,} inputs ran, which are not all")
+        if program.function is not None:
+            self.swept[program.function] = every
+        first = swept.corners if swept.corners.wrong else every
+        what = "inputs" if program.alike else "inputs, each in one lane, boundaries in every lane,"
+        return replace(first, what=what, inputs=1 << program.bits, signs=every.signs, bits=program.bits)
 
-    def _program(self, subject: Subject, executes: Executes) -> _Program:
+    def _program(self, executes: Executes, kernel: Kernel) -> _Program:
         """Each input goes through one lane if all are alike, else through each; through one of code with loops, which
         takes many times as long."""
-        kernel = self._kernel(subject)
-        functions = self._functions(executes, kernel)
-        host_compiler, environ = self.toolchain.host_compiler, self.toolchain.environ
-        quick = executes.bits == 16
-        binary = sweep.build(self._folder(), kernel, executes, compiler=host_compiler, environ=environ, quick=quick)
+        functions, quick = self._functions(executes, kernel), executes.bits == 16
+        compiler, environ = self.toolchain.host_compiler, self.toolchain.environ
+        binary = sweep.build(self._folder(), kernel, executes, compiler=compiler, environ=environ, quick=quick)
         if quick or len(set(functions)) > 1:
-            return _Program(binary, range(executes.lanes), alike=True)
+            return _Program(binary, executes.bits, range(executes.lanes), alike=True)
         if functions:
-            return _Program(binary, (0,), alike=True, function=(executes.output, functions[0]))
-        return _Program(binary, (0,), alike=executes.lanes == 1)
+            return _Program(binary, executes.bits, (0,), alike=True, function=(executes.output, functions[0]))
+        return _Program(binary, executes.bits, (0,), alike=executes.lanes == 1)
 
     def _functions(self, executes: Executes, kernel: Kernel) -> tuple[object, ...]:
         """Return the function of its value that each code is; none of code with loops, which is not followed.
@@ -249,18 +238,16 @@ class _Lab:
         except NotFollowedError as why:
             raise ProofError("what it stores may depend on more than its input", help=str(why)) from why
 
-    def _chosen(self, subject: Subject, does: Executes | Quantizes) -> Batch:
+    def _chosen(self, subject: Subject, does: Executes) -> Ran:
         # NumPy and the reference are needed only for an execution.
         from fp4patch.proof.execution import chosen_inputs  # noqa: PLC0415
 
         kernel = self._kernel(subject)
-        if isinstance(does, Executes):
-            decides = self._decides(subject, does, kernel)
-            trial = chosen_inputs.conversion(does, subject.promise, kernel.listing, decides=decides)
-        else:
-            trial = chosen_inputs.quantization(does, kernel.listing)
-        stored, _ = self._ran(kernel, [case.launch for case in trial.cases])
-        return chosen_inputs.compare(trial, stored)
+        what = f"records of {does.lanes}{' with random bits' if does.rounding == 'stochastic' else ''}"
+        what += ", which decide about all others," if self._decides(subject, does, kernel) else ""
+        cases = list(chosen_inputs.conversion(does, kernel.listing))
+        stored, _ = self._ran(kernel, [case.launch for case in cases])
+        return chosen_inputs.compare(what, cases, [arrays[0] for arrays in stored])
 
     def _decides(self, subject: Subject, does: Executes, kernel: Kernel) -> bool:
         """Return whether the inputs that run decide about all others; ProofError if a code depends on anything else.
@@ -280,32 +267,27 @@ class _Lab:
             raise ProofError("the inputs that run do not decide about all others", help=because)
         return not because
 
-    def _beside_upstream(self, subject: Subject, upstream: Subject | None, does: Launches) -> Batch:
+    def _beside_upstream(self, subject: Subject, upstream: Subject | None, does: Quantizes | Launches) -> Ran:
         """Return the bytes that the kernels of an object file store, compared with those that upstream's store."""
         from fp4patch.proof.execution import chosen_inputs  # noqa: PLC0415
 
         if not upstream:
             raise ProofError("upstream's code converts for no target that was requested: nothing to compare with")
-        names, theirs = (_kernels(code.content, does.kernels) for code in (subject, upstream))
+        names, theirs = (_kernels(code, does) for code in (subject, upstream))
         if len(names) != len(theirs):
             raise ProofError("upstream's object file does not have the same kernels")
-        launches, batches = chosen_inputs.launches(does), list[Batch]()
+        launches, results, quick = chosen_inputs.launches(does), list[Ran](), isinstance(does, Launches)
         for name, other in zip(names, theirs, strict=True):
             kernel = self._kernel(upstream, other)
-            expected, ran = self._ran(kernel, launches, quick=True)
+            expected, ran = self._ran(kernel, launches, quick=quick)
             missing = grid.conversions(kernel) - ran
             if missing or not ran:
                 of = f"{len(ran)} of {len(ran | missing)} conversions"
                 raise ProofError(f"{of} in upstream's {other} run with these arguments")
-            got = expected if subject is upstream else self._ran(self._kernel(subject, name), launches, quick=True)[0]
-            batches.append(chosen_inputs.compare(chosen_inputs.beside_upstream(launches, expected), got))
-        return Batch(
-            f"bytes of {counted(len(batches), 'kernel')}",
-            sum(batch.inputs for batch in batches),
-            sum(batch.mismatches for batch in batches),
-            tuple(line for batch in batches for line in batch.first)[:4],
-            batches[0].against,
-        )
+            got = expected if subject is upstream else self._ran(self._kernel(subject, name), launches, quick=quick)[0]
+            results.append(chosen_inputs.beside(launches, expected, got))
+        first = next((ran for ran in results if ran.wrong), results[0])
+        return replace(first, inputs=sum(ran.inputs for ran in results), wrong=sum(ran.wrong for ran in results))
 
     def _kernel(self, subject: Subject, name: str = "") -> Kernel:
         """Return a function of a subject's cubin as C; its own kernel if none is named."""
@@ -328,10 +310,14 @@ class _Lab:
         return Path(tempfile.mkdtemp(dir=self.scratch))
 
 
-def _kernels(cubin: bytes, pattern: str) -> list[str]:
-    names = sorted(name for name in functions(cubin) if "$" not in name and fnmatchcase(name, pattern))
+def _kernels(subject: Subject, does: Quantizes | Launches) -> list[str]:
+    """Return the names of the kernels in a subject's cubin that are executed."""
+    defined = functions(subject.content)
+    if isinstance(does, Quantizes):
+        return [kernel_of(subject.probe, defined)]
+    names = sorted(name for name in defined if "$" not in name and fnmatchcase(name, does.kernels))
     if not names:
-        raise ProofError(f"no kernel is named {pattern}")
+        raise ProofError(f"no kernel is named {does.kernels}")
     return names
 
 

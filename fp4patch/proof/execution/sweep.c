@@ -10,7 +10,8 @@
 //   STRIDE  1 for all inputs; else every so many blocks alone
 //   TURNS   by how much the inputs are rotated over the lanes, for each time that all of them run: 0, or 0,4
 // It writes "progress <done> <total>" as it goes; then for the corners, which go through every lane, and for the sweep a
-// line for each class: class, inputs, mismatches, those of the magnitude, the lowest few as input:expected:got in hex.
+// line: inputs, how many are wrong, how many have another sign of NaN, and of the lowest the input, what it shall give and
+// what it gave, in hex.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,8 +30,6 @@ enum {
   kBits = FP4PATCH_BITS,
   kStored = kLanes * kBits < 8 ? 1 : kLanes * kBits / 8,  // bytes that one thread stores
   kOutputBytes = kBlock * kStored,
-  kClasses = 6,
-  kFirst = 8,
 };
 
 #if FP4PATCH_LANES * FP4PATCH_BITS <= 8
@@ -186,7 +185,7 @@ static void run_checked(uint32_t number) {
 // --- the specification -----------------------------------------------------------------------------------------------
 
 struct interval {
-  uint32_t first, last, code, class;
+  uint32_t first, last, code, class;  // the class is not used
 };
 static const struct interval intervals[] = {
 #include "intervals.inc"
@@ -236,41 +235,27 @@ static uint32_t get(uint32_t thread, uint32_t lane) {
 // --- what was found --------------------------------------------------------------------------------------------------
 
 struct row {
-  uint64_t inputs, mismatches, magnitudes, count;
-  uint64_t first[kFirst];  // input << 16 | expected << 8 | got, ascending
+  uint64_t inputs, wrong, signs;
+  uint64_t first;  // input << 16 | expected << 8 | got of the lowest that is wrong, or of the lowest sign if none is
 };
-
-static void note(struct row *row, uint64_t mismatch) {
-  for (uint64_t i = 0; i < row->count; ++i) {
-    if (row->first[i] == mismatch) return;  // another lane's
-  }
-  uint64_t at = row->count;
-  if (at == kFirst && mismatch >= row->first[--at]) return;
-  for (; at > 0 && row->first[at - 1] > mismatch; --at) row->first[at] = row->first[at - 1];
-  row->first[at] = mismatch;
-  if (row->count < kFirst) ++row->count;
-}
+static const uint64_t kSign = 1ull << 63;
+static const struct row kNothing = {.first = ~0ull};
 
 static void merge(struct row *into, const struct row *from) {
-  for (int c = 0; c < kClasses; ++c) {
-    into[c].inputs += from[c].inputs;
-    into[c].mismatches += from[c].mismatches;
-    into[c].magnitudes += from[c].magnitudes;
-    for (uint64_t i = 0; i < from[c].count; ++i) note(&into[c], from[c].first[i]);
-  }
+  into->inputs += from->inputs;
+  into->wrong += from->wrong;
+  into->signs += from->signs;
+  if (from->first < into->first) into->first = from->first;
 }
 
-static void show(const char *what, const struct row *rows) {
-  for (int c = 0; c < kClasses; ++c) {
-    printf("%s%d %llu %llu %llu", what, c, (unsigned long long)rows[c].inputs, (unsigned long long)rows[c].mismatches,
-           (unsigned long long)rows[c].magnitudes);
-    for (uint64_t i = 0; i < rows[c].count; ++i) {
-      const uint64_t one = rows[c].first[i];
-      printf(" %llx:%llx:%llx", (unsigned long long)(one >> 16), (unsigned long long)(one >> 8 & 255),
-             (unsigned long long)(one & 255));
-    }
-    printf("\n");
+static void show(const char *what, const struct row *row) {
+  printf("%s %llu %llu %llu", what, (unsigned long long)row->inputs, (unsigned long long)row->wrong,
+         (unsigned long long)row->signs);
+  if (row->wrong + row->signs) {
+    printf(" %llx %llx %llx", (unsigned long long)((row->first & ~kSign) >> 16),
+           (unsigned long long)(row->first >> 8 & 255), (unsigned long long)(row->first & 255));
   }
+  printf("\n");
 }
 
 static packed_t packed_of(uint32_t thread) {
@@ -287,18 +272,17 @@ static uint32_t nibble(packed_t packed, uint32_t lane) {
 }
 
 // Thread by thread and lane by lane: where something mismatches, or the inputs of a block are not of one code.
-static void compare(uint32_t threads, struct row *rows) {
-  for (uint32_t thread = 0; thread < threads; ++thread) {
+static void compare(struct row *row) {
+  for (uint32_t thread = 0; thread < kBlock; ++thread) {
     const packed_t got = ((const packed_t *)output)[thread], wanted = expected[thread];
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      const uint32_t bits = widened(get(thread, lane));
-      struct row *row = &rows[interval_of(bits)->class];
-      const uint32_t is = nibble(got, lane), shall = nibble(wanted, lane);
+      const uint32_t bits = widened(get(thread, lane)), is = nibble(got, lane), shall = nibble(wanted, lane);
       ++row->inputs;
       if (is == shall) continue;
-      ++row->mismatches;
-      row->magnitudes += ((is ^ shall) & ~(uint32_t)FP4PATCH_SIGN) != 0;
-      note(row, (uint64_t)bits << 16 | shall << 8 | is);
+      const int sign = (bits & 0x7fffffffu) > 0x7f800000u && ((is ^ shall) & ~(uint32_t)FP4PATCH_SIGN) == 0;
+      const uint64_t mismatch = (sign ? kSign : 0) | (uint64_t)bits << 16 | shall << 8 | is;
+      if (sign) ++row->signs; else ++row->wrong;
+      if (mismatch < row->first) row->first = mismatch;
     }
   }
 }
@@ -348,10 +332,10 @@ static void find_corners(void) {
 }
 
 // The threads' records in `input`, through the kernel and compared.
-static void run_records(uint32_t number, struct row *rows) {
+static void run_records(uint32_t number, struct row *row) {
   for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
   run_checked(number);
-  compare(kBlock, rows);
+  compare(row);
 }
 
 #if FP4PATCH_INPUT == 32 || FP4PATCH_LANES > 1
@@ -361,7 +345,7 @@ static const uint32_t suggested[] = {
     0};
 enum { kSuggested = sizeof suggested / sizeof suggested[0], kWords = kLanes * kElement / 4 };
 
-static __attribute__((noinline)) void run_suggested(struct row *rows) {
+static __attribute__((noinline)) void run_suggested(struct row *row) {
   uint64_t state = 1ull << 40;
   for (uint32_t at = 0; at < kSuggested * kWords; at += kBlock) {
     for (uint32_t thread = 0; thread < kBlock; ++thread) {
@@ -371,12 +355,12 @@ static __attribute__((noinline)) void run_suggested(struct row *rows) {
         put(thread, lane, by < 4 ? word >> 8 * by : (uint32_t)random_bits(&state));
       }
     }
-    run_records(at / kBlock, rows);
+    run_records(at / kBlock, row);
   }
 }
 #endif
 
-static void run_corners(struct row *rows) {
+static void run_corners(struct row *row) {
   for (uint32_t start = 0; start < corner_count; start += kBlock) {
     for (uint32_t thread = 0; thread < kBlock; ++thread) {
       for (uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -384,10 +368,10 @@ static void run_corners(struct row *rows) {
         put(thread, lane, corners[(start + thread + lane * 1237) % corner_count]);
       }
     }
-    run_records(start / kBlock, rows);
+    run_records(start / kBlock, row);
   }
 #if FP4PATCH_INPUT == 32 || FP4PATCH_LANES > 1
-  run_suggested(rows);
+  run_suggested(row);
 #endif
 }
 
@@ -404,7 +388,7 @@ static uint32_t chunks;
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t chunks_done;
 
-static void run_block(uint32_t block, uint32_t by, struct row *rows) {
+static void run_block(uint32_t block, uint32_t by, struct row *row) {
   const uint64_t part = all_inputs / kLanes;
   const uint64_t group = (uint64_t)block * kBlock;
   uint32_t base[kLanes];
@@ -423,23 +407,19 @@ static void run_block(uint32_t block, uint32_t by, struct row *rows) {
   for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = uniform ? common : packed_of(thread);
   run_fast();
   if (uniform && memcmp(output, expected, sizeof expected) == 0) {
-    for (uint32_t lane = 0; lane < kLanes; ++lane) rows[of[lane]->class].inputs += kBlock;
+    row->inputs += (uint64_t)kBlock * kLanes;
   } else {
-    compare(kBlock, rows);
+    compare(row);
   }
 }
 
-struct share {
-  struct row rows[kClasses];
-};
-
 static void *work(void *argument) {
-  struct share *share = argument;
+  struct row *row = argument;
   const uint64_t all = (uint64_t)blocks * turns;
   for (uint32_t chunk; (chunk = atomic_fetch_add(&next_chunk, 1)) < chunks;) {
     const uint64_t end = all * (chunk + 1) / chunks;
     for (uint64_t at = all * chunk / chunks; at < end; ++at) {
-      if (at % stride == 0) run_block((uint32_t)(at % blocks), turn[at / blocks], share->rows);
+      if (at % stride == 0) run_block((uint32_t)(at % blocks), turn[at / blocks], row);
     }
     pthread_mutex_lock(&printing);
     printf("progress %u %u\n", ++chunks_done, chunks);
@@ -460,21 +440,22 @@ int main(int argc, char **argv) {
   }
   chunks = blocks < 256 ? blocks : 256;
 
-  struct row found[kClasses] = {0};
+  struct row found = kNothing;
   find_corners();
-  run_corners(found);
-  show("corner ", found);
-  struct row rows[kClasses] = {0};
+  run_corners(&found);
+  show("corners", &found);
+  struct row row = kNothing;
   pthread_t *workers = calloc(threads, sizeof *workers);
-  struct share *shares = calloc(threads, sizeof *shares);
+  struct row *shares = calloc(threads, sizeof *shares);
   for (unsigned i = 0; i < threads; ++i) {
+    shares[i] = kNothing;
     if (pthread_create(&workers[i], NULL, work, &shares[i]) != 0) return 4;
   }
   for (unsigned i = 0; i < threads; ++i) {
     pthread_join(workers[i], NULL);
-    merge(rows, shares[i].rows);
+    merge(&row, &shares[i]);
   }
-  show("row ", rows);
+  show("sweep", &row);
   printf("end\n");
   return 0;
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fp4patch.catalog.probe import BITS, Executes, stored_bits
 from fp4patch.core.errors import ProofError
-from fp4patch.proof.execution.result import SweepRow
+from fp4patch.proof.execution.result import Ran
 from fp4patch.proof.specification import interval_lines
 from fp4patch.sass.immediates import corners
 from fp4patch.sass.program import STRAY, Kernel, compile_host
@@ -32,10 +32,9 @@ CORNERS_ALONE = 1 << 31
 class Swept:
     """Output of a program."""
 
-    corners: tuple[SweepRow, ...]
+    corners: Ran
     """Inputs at the boundaries, each through every lane."""
-    rows: tuple[SweepRow, ...]
-    """The sweep."""
+    sweep: Ran
 
 
 def build(
@@ -111,8 +110,12 @@ def run(
         if running.returncode < 0:
             ended = signal.Signals(-running.returncode).name
         raise ProofError(f"the translated machine code did not run to its end: {ended}")
-    return Swept(_rows("corner ", lines), _rows("row ", lines))
+    corners, swept = map(_counts, lines[:-1])
+    return Swept(corners, swept)
 
 
-def _rows(word: str, lines: Sequence[str]) -> tuple[SweepRow, ...]:
-    return tuple(SweepRow.parse(line.removeprefix(word)) for line in lines if line.startswith(word))
+def _counts(line: str) -> Ran:
+    """Return the counts of a line: ``sweep 4294967296 3 1 3e800001 1 0``, the last three in hexadecimal if any."""
+    _, inputs, wrong, signs, *first = line.split()
+    text = "0x{0} gives 0x{2}, not 0x{1}".format(*first) if first else ""
+    return Ran("inputs", int(inputs), int(wrong), int(signs), text)
