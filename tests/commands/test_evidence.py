@@ -19,7 +19,7 @@ from few_probes import few_probes
 
 from fp4patch import cli
 from fp4patch.commands.evidence import gpu_file, run
-from fp4patch.commands.evidence.forms import Form, digests
+from fp4patch.commands.evidence.forms import digests
 from fp4patch.commands.options import json_schema
 
 Run = Callable[..., Said]
@@ -121,6 +121,7 @@ def test_right_results_pass_on_the_machine_and_in_the_file(
     done = start(kit, tmp_path / "result.json", FAKE_ARCH=number)
     assert done.returncode == 0, done.stderr
     assert "3 of 3 conversions are right" in done.stdout
+    assert len(re.findall(r"right: .* 10\^9 values/s, 0 wrong, digest as expected", done.stdout)) == 3
     said = fp4patch("evidence", "--check", tmp_path / "result.json")
     assert said.status == 0
     assert f"{arch}: 3 of 3 conversions right, {65536 * 17:,} values compared" in said.out
@@ -128,7 +129,7 @@ def test_right_results_pass_on_the_machine_and_in_the_file(
     assert "PASS" in said.out
     assert "Nothing in the file proves who made it." in said.out
     document = fp4patch("evidence", "--check", tmp_path / "result.json", "--json").document
-    assert (document["verdict"], document["missing"], document["outdated"]) == ("pass", {}, [])
+    assert (document["verdict"], document["missing"]) == ("pass", {})
     assert {one["arch"] for one in document["runs"]} == {arch}
 
 
@@ -154,12 +155,10 @@ def test_every_fault_of_a_kernel_fails_on_the_machine_and_in_the_file(
 
 
 def edited(content: bytes, change: Callable[[dict[str, object]], object]) -> bytes:
-    """Return a program's file after a change whose author corrects the checksum."""
+    """Return a program's file after a change."""
     document = json.loads(content)
     change(document)
-    del document["checksum"]
-    body = json.dumps(document, indent=2).removesuffix("\n}").encode()
-    return body + b',\n  "checksum": "%016x"\n}\n' % gpu_file.checksum(body)
+    return json.dumps(document).encode()
 
 
 @pytest.mark.parametrize(
@@ -171,13 +170,10 @@ def edited(content: bytes, change: Callable[[dict[str, object]], object]) -> byt
     ],
 )
 def test_a_pass_names_the_inputs_that_did_not_run(form: str, limit: str) -> None:
-    shape, digest = Form.parse(form), f"{digests()[form]:016x}"
-    row = gpu_file.Run(
-        "cutlass 4.2.1", "x", "sm_90", "", form, records=1 << shape.space, lanes=shape.lanes, digest=digest
-    )
-    device = gpu_file.Device("a GPU", "sm_90", 1, 1, "580", "13.0", "x86_64")
+    row = gpu_file.Run("cutlass 4.2.1", "x", "sm_90", form, digest=f"{digests()[form]:016x}")
+    device = gpu_file.Device("a GPU", "sm_90", "580", "13.0", "x86_64")
     info = gpu_file.KitInfo("0.1.0", "next3", "13.0", "13.0", {}, {})
-    found = gpu_file.Checked("a.json", info, device, (row,), {}, ())
+    found = gpu_file.Checked("a.json", info, device, (row,), {})
     assert f"is right for all inputs{limit.removeprefix('all inputs')}" in "\n".join(gpu_file.lines(found))
 
 
@@ -185,53 +181,41 @@ def first_run(**changes: object) -> Callable[[dict[str, object]], None]:
     return lambda document: document["runs"][0].update(changes)  # type: ignore[index]
 
 
-def another_variant(document: dict[str, object]) -> None:
-    document["kit"]["variant"] = "next9"  # type: ignore[index]
+def another_gpu(document: dict[str, object]) -> None:
+    document["device"]["arch"] = "sm_x"  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c[:-30], "is not as the program wrote it"),
-        (lambda c: c.replace(b'"wrong": 1,', b'"wrong": 0,', 1), "is not as the program wrote it"),
-        (lambda c: b"PASS " + c, "is not as the program wrote it"),
-        (lambda _: b"3 of 3 conversions are right", "is not a file of fp4patch-evidence"),
+        (lambda c: c[:-30], "has no valid JSON"),
+        (lambda c: b"PASS " + c, "has no valid JSON"),
         (lambda c: edited(c, lambda d: d.update(schema=2)), "has no valid schema"),
-        (lambda c: edited(c, first_run(arch="sm_x")), "has no valid architecture"),
+        (lambda c: edited(c, another_gpu), "has no valid architecture"),
         (lambda c: edited(c, first_run(wrong="0")), "has no valid runs.0.wrong"),
-        (lambda c: edited(c, first_run(comment="fine")), "has no valid runs.0.comment"),
         (lambda c: edited(c, lambda d: d.pop("device")), "has no valid device"),
-        (lambda c: edited(c, another_variant), "the variant next9, which this fp4patch does not have"),
     ],
 )
-def test_a_file_that_is_damaged_edited_or_unknown_is_one_error(
+def test_a_file_that_is_damaged_or_unknown_is_one_error(
     kit: Path, tmp_path: Path, fp4patch: Run, change: Callable[[bytes], bytes], message: str
 ) -> None:
     result = tmp_path / "result.json"
-    start(kit, result, FAKE_FAULT="wrong" if "is not as" in message else "")
-    assert fp4patch("evidence", "--check", result).status == int("is not as" in message)
+    start(kit, result)
     result.write_bytes(change(result.read_bytes()))
     said = fp4patch("evidence", "--check", result)
     assert (said.status, said.out) == (1, "")
     assert message in " ".join(said.err.split())
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"digest": "0" * 16}, "the digest of the results is not the expected one"),
-        ({"records": 65535}, "65,535 records of 8 are not all inputs"),
-        ({"form": "float16 to e2m1, 9 values"}, "the form 'float16 to e2m1, 9 values' is unknown"),
-    ],
-)
+@pytest.mark.parametrize("change", [{"digest": "0" * 16}, {"form": "float16 to e2m1, 9 values"}])
 def test_results_that_are_not_those_of_all_inputs_fail(
-    kit: Path, tmp_path: Path, fp4patch: Run, change: dict[str, object], message: str
+    kit: Path, tmp_path: Path, fp4patch: Run, change: dict[str, object]
 ) -> None:
     result = tmp_path / "result.json"
     start(kit, result)
     result.write_bytes(edited(result.read_bytes(), first_run(**change)))
     said = fp4patch("evidence", "--check", result)
-    assert (said.status, message in said.out) == (1, True)
+    assert (said.status, "the digest of the results is not the expected one" in said.out) == (1, True)
 
 
 def test_a_conversion_that_occurs_twice_does_not_stand_for_another(kit: Path, tmp_path: Path, fp4patch: Run) -> None:
@@ -243,21 +227,6 @@ def test_a_conversion_that_occurs_twice_does_not_stand_for_another(kit: Path, tm
     result.write_bytes(edited(result.read_bytes(), repeat))
     said = fp4patch("evidence", "--check", result)
     assert (said.status, "1 conversion of the program without a result" in said.out) == (1, True)
-
-
-def test_a_file_without_all_conversions_and_of_other_patches_says_so(kit: Path, tmp_path: Path, fp4patch: Run) -> None:
-    result = tmp_path / "result.json"
-    start(kit, result)
-
-    def fewer(document: dict[str, object]) -> None:
-        document["runs"].pop()  # type: ignore[attr-defined]
-        document["kit"]["trees"]["cutlass 4.2.1"] = ["cutlass/e2m1-encode 99"]  # type: ignore[index]
-
-    result.write_bytes(edited(result.read_bytes(), fewer))
-    said = fp4patch("evidence", "--check", result)
-    assert said.status == 1
-    assert "sm_90: 1 conversion of the program without a result" in said.out
-    assert "cutlass/e2m1-encode 99: this fp4patch has no such version of the patch" in said.out
 
 
 def test_refuses_a_tree_that_does_not_pass_and_a_directory_that_is_not_empty(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import struct
 from dataclasses import dataclass
 from functools import cache
@@ -32,14 +31,6 @@ class Form:
     def of(cls, executes: Executes) -> Form:
         """Return the form of a probe's kernel."""
         return cls(executes.input, executes.output, executes.lanes, executes.rounding == "stochastic")
-
-    @classmethod
-    def parse(cls, name: str) -> Form:
-        """Return the form of that name; raise ValueError for any other text."""
-        parts = re.fullmatch(r"(\w+) to (\w+), (\d+) values?(, stochastic)?", name)
-        if not parts or not {parts[1], parts[2]} <= set(FORMATS_IN_ORDER):
-            raise ValueError(f"{name!r} is not the name of a form")
-        return cls(parts[1], parts[2], int(parts[3]), bool(parts[4]))  # type: ignore[arg-type]  # checked above
 
     @property
     def name(self) -> str:

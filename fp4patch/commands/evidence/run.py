@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +34,6 @@ class Evidence(Report):
     """Paths in the directory."""
     no_program: dict[str, str]
     """Kinds of machines without a program, each with the reason."""
-    not_run: tuple[str, ...]
-    """Probes whose kernel is not in the program: it is no conversion alone, or has too many inputs."""
 
 
 def evidence(trees: Sequence[Path], folder: Path, variant: str, archs: str, on_progress: OnProgress) -> Evidence:
@@ -59,7 +57,7 @@ def evidence(trees: Sequence[Path], folder: Path, variant: str, archs: str, on_p
     patches = {_name(report): report.patches for report in reports}
     if len(patches) < len(reports):
         raise UsageError(f"there are two trees of one release: {', '.join(patches)}", help="name each release once")
-    kernels, not_run = _kernels(reports)
+    kernels = list(_kernels(reports))
     if not kernels:
         raise Refused("no kernel of these trees converts values and does nothing else", help="name a tree with kernels")
     tools = reports[0].toolchain
@@ -69,7 +67,7 @@ def evidence(trees: Sequence[Path], folder: Path, variant: str, archs: str, on_p
     write(folder / "report.html", page.page(reports))
     no_program = kit.build(folder, kernels, info, find_toolchain())
     files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
-    done = Evidence(str(folder), info, (*sorted(files), "README.md"), no_program, not_run)
+    done = Evidence(str(folder), info, (*sorted(files), "README.md"), no_program)
     programs = [name for name in done.files if name.startswith(kit.NAME)]
     readme = render(
         "readme.md.j2", Path(__file__).parent, done=done, reports=reports, programs=programs, quote=shlex.quote
@@ -82,21 +80,18 @@ def _name(report: VerifyReport) -> str:
     return f"{report.target} {report.version}".strip()
 
 
-def _kernels(reports: Sequence[VerifyReport]) -> tuple[list[Kernel], tuple[str, ...]]:
-    """Return the kernels for the program, and the names of the probes without one."""
+def _kernels(reports: Sequence[VerifyReport]) -> Iterator[Kernel]:
+    """Yield the kernels for the program: those that are a conversion alone, of which all inputs can run."""
     catalog = load()
-    kernels, not_run = [], dict[str, None]()
     for report in reports:
         variant = catalog.variant(report.variant)
-        tree = _name(report)
-        probes = {probe.id: probe for probe, _ in catalog.probes_of(variant, report.target)}
-        not_run |= {f"{tree}, {aside.probe}": None for aside in report.set_aside}
+        forms = {
+            probe.id: Form.of(probe.executes)
+            for probe, _ in catalog.probes_of(variant, report.target)
+            if probe.executes
+        }
         for result in report.results:
-            executes = probes[result.probe].executes
-            if executes and result.after and Form.of(executes).space <= MOST:
+            form = forms.get(result.probe)
+            if form and result.after and form.space <= MOST:
                 cubin = report.cubins[result.probe, result.arch, "patched"]
-                form = Form.of(executes)
-                kernels.append(Kernel(tree, result.probe, result.arch, cubin, form, variant.promise))
-            else:
-                not_run[f"{tree}, {result.probe}"] = None
-    return kernels, tuple(not_run)
+                yield Kernel(_name(report), result.probe, result.arch, cubin, form, variant.promise)
