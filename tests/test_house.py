@@ -97,8 +97,6 @@ NAMES_A_TARGET = {
     "cli.py": "the summary of `build`: the same",
     "commands/build.py": "the same",
     "doctor/machine.py": "a build of vLLM",
-    "catalog/probe.py": "the names of published kernels' interfaces and arithmetic",
-    "proof/execution/chosen_inputs.py": "the same",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
     "commands/fetch.py": "an example in a message",
     "commands/verify.py": "an example in a help text",

@@ -92,7 +92,7 @@ class Quantizes(Manifest):
     It gives on each target the bytes that upstream's gives on sm_120a. ``linear``: the parameters are pointers to the
     values, the global scale, the codes and the scales; each thread takes 8 values. ``swizzled``: also the numbers of
     rows and of columns (32 bits each), and row r is that of block r of threads; the scales are in the order that
-    ``mma`` reads. ``gemv``: CUTLASS's ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
+    ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
     accumulators for each block of threads. ``minimax``: ``storeNvfp4CacheElems`` of vLLM, a row of 128 values for each
     warp; the parameters are pointers to the values, the scale and the pages, and the number of tokens in a page.
     """
