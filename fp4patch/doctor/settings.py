@@ -54,13 +54,8 @@ _ARCH = re.compile(
 )
 _CLANG = re.compile(r"--(?:cuda-gpu|offload)-arch=(sm_\d{2,3}[af]?)\b")
 _FLAGS = re.compile(r"\bNVCC_(?:APPEND|PREPEND)_FLAGS\b")
-_CMAKE_WORDS = {
-    "VERSION_GREATER_EQUAL": ">=",
-    "VERSION_GREATER": ">",
-    "VERSION_LESS_EQUAL": "<=",
-    "VERSION_LESS": "<",
-    "VERSION_EQUAL": "==",
-}
+_CMAKE_COMPARES = re.compile(r"VERSION_(GREATER|LESS|EQUAL)(_EQUAL)?")
+_SIGNS = {"GREATER": ">", "LESS": "<", "EQUAL": "=="}
 _COMPARES = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt, ">": operator.gt}
 _VERSION = re.compile(
     r"(?P<not>\bnot\s+[\"${]*)?\b(?!\w*(?:arch|cap|sm))\w*(?:cuda|nvcc|bare_metal)\w*(?:(?!\band\b|\bor\b)[^<>=])*"
@@ -378,8 +373,7 @@ def _holds(condition: str, cuda: Version) -> bool | None:
         return True
     if condition in ("0", "OFF", "FALSE", "False"):
         return False
-    for word, sign in _CMAKE_WORDS.items():
-        condition = condition.replace(word, sign)
+    condition = _CMAKE_COMPARES.sub(lambda found: _SIGNS[found[1]] + ("=" if found[2] else ""), condition)
     states: list[bool] = []
     for found in _VERSION.finditer(condition):
         text = re.sub(r"\s*,\s*", ".", found["version"])

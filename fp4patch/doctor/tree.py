@@ -1,10 +1,13 @@
 """What doctor reads of a source tree: its release by content, its patches, its build, the conditions in its sources."""
 
+import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 from packaging.version import Version
 
@@ -23,7 +26,6 @@ from fp4patch.doctor.builds import Builds
 from fp4patch.doctor.compilers import toolkit
 from fp4patch.doctor.result import Question
 from fp4patch.doctor.statements import Left, Statement
-from fp4patch.doctor.surveyed import HASH, releases_of, surveyed
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.tree.files import sha256
@@ -31,6 +33,10 @@ from fp4patch.tree.locked import locked
 from fp4patch.tree.receipt import PatchStatus
 from fp4patch.tree.status import TreeStatus, bypasses, each_patch
 
+RECORD = "records/releases.json"
+"""What ``python -m tools.regenerate releases`` writes: a release is known by its files, whatever version it states."""
+_HASH = 16
+"""Hexadecimal digits that are kept of a file's SHA-256."""
 _LARGEST = 1 << 18
 """Bytes of a source whose conditions are read: what is larger is generated, for one target."""
 
@@ -81,7 +87,7 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
     project = cache(lambda: projects.Project.at(tree.root, without=inner, largest=_LARGEST))
     return TreeFacts(
         tree=tree,
-        releases=releases_of([row for row in surveyed(catalog.root) if row.target == tree.target.name], hashes),
+        releases=releases_of(tree.target, hashes),
         variant=status.variant,
         state=status.state,
         patches=tuple(patches.values()),
@@ -98,10 +104,23 @@ def cuda_of(question: Question) -> Version | None:
     return Version(question.cuda) if question.cuda else toolkit()
 
 
+@cache
+def _surveyed(root: Path) -> Any:
+    """Return the target, the version and the hashes of the files of every surveyed release, if they are recorded."""
+    file = root / RECORD
+    return json.loads(file.read_text(encoding="utf-8"))["releases"] if file.is_file() else ()
+
+
+def releases_of(target: Target, hashes: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the releases that have exactly a tree's files, by the hashes of these."""
+    rows = (row for row in _surveyed(load().root) if row["target"] == target.name)
+    return tuple(row["version"] for row in rows if all(hashes.get(path) == of for path, of in row["files"].items()))
+
+
 def hashes_of(target: Target, read: Read) -> dict[str, str]:
     """Return the start of the SHA-256 of each file that there is of those that tell releases apart."""
     for folder in target.telling_in:
-        if found := {path: sha256(data)[:HASH] for path in target.telling if (data := read(folder + path))}:
+        if found := {path: sha256(data)[:_HASH] for path in target.telling if (data := read(folder + path))}:
             return found
     return {}
 
