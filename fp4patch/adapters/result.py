@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-
-from packaging.version import Version
 
 from fp4patch.catalog.target import Build
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
-from fp4patch.core.cuda import refused
 from fp4patch.core.document import HIDDEN, Document
 
 Parts = Mapping[tuple[str, str], tuple[str, ...]]
@@ -71,8 +68,6 @@ class BuildRow(Document):
     the reason of each GPU."""
     lacks: str = ""
     """What a library of the build calls and does not have, so that it cannot be imported."""
-    setting: str = ""
-    """Environment variable of the arch list: ``TORCH_CUDA_ARCH_LIST``."""
 
     def of(self, kernels: str, build: Build) -> BuildRow:
         """Return the row of the sources whose paths match; of a build at run time, or one that stops, itself."""
@@ -95,10 +90,3 @@ class BuildRow(Document):
             return Reach.SUFFIXED
         compiled = any(Arch.parse(arch).compiles_on(gpu) for arch in self.ptx.get(source, ()))
         return Reach.PTX if found is Reach.NOTHING and compiled else found
-
-    def reached(self, targets: Iterable[str], cuda: str = "") -> BuildRow:
-        """Return the row with the support of each GPU: none if the compiler of ``cuda`` refuses one of the targets."""
-        if stops := refused(Version(cuda or self.cuda), map(Arch.parse, sorted(targets))):
-            return replace(self, stops=stops, error="", kernels=(), reaches=dict.fromkeys(GPUS, Reach.NOTHING))
-        archs = [Arch.parse(arch) for arch in self.kernels]
-        return replace(self, reaches=self.reaches or {gpu: reach(archs, gpu) for gpu in GPUS})

@@ -19,10 +19,13 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+from packaging.version import Version
+
 from fp4patch.adapters.result import BuildRow, JitTargets, Parts
 from fp4patch.catalog.target import Build
 from fp4patch.core import process
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach
+from fp4patch.core.cuda import refused
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.process import processors
 from fp4patch.core.wording import install
@@ -103,10 +106,13 @@ def _row(sources: Sources, build: Build, cuda: str, asked: str) -> BuildRow:
 def _of_list(sources: Sources, build: Build, cuda: str, asked: str) -> BuildRow:
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
         made = configure(sources.root, cuda, asked, Path(scratch))
-    row = replace(made, lacks=sources.undefined(made.parts))
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     archs = requested if made.error else {arch for archs in made.code.values() for arch in archs}
-    return row.of(build.kernels, build).reached(archs)
+    nothing = dict.fromkeys(GPUS, Reach.NOTHING)
+    if stops := refused(Version(cuda), map(Arch.parse, sorted(archs))):
+        return replace(made, stops=stops, error="", reaches=nothing)
+    row = replace(made, lacks=sources.undefined(made.parts)).of(build.kernels, build)
+    return row if row.reaches else replace(row, reaches=nothing)
 
 
 def cmake() -> str | None:
