@@ -230,17 +230,6 @@ def test_an_architecture_named_without_a_suffix_keeps_its_instructions(
     ]
 
 
-def test_an_edited_cutlass_inside_refuses_the_whole(
-    installed: Callable[[str], Path], fp4patch: Callable[..., Said]
-) -> None:
-    package = installed(OLDEST)
-    header = package / "data/cutlass/include/cutlass/float_subbyte.h"
-    header.write_text(header.read_text().replace("CUDA_PTX_FP4FP6_CVT_ENABLED", "SOMETHING_ELSE"))
-    before = snapshot(package)
-    done = fp4patch("apply", "--variant", "turbo", "--json", package)
-    assert (done.status, done.document["state"], snapshot(package)) == (1, "refused", before)
-
-
 def test_a_checkout_is_recognised_too(installed: Callable[[str], Path], fp4patch: Callable[..., Said]) -> None:
     package = installed(OLDEST)
     top = package.parent

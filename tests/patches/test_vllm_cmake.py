@@ -1,11 +1,10 @@
-"""The patches vllm/cmake-sm121a and vllm/native-arch, by running each release's own CMake functions before and after.
+"""The patch vllm/cmake-sm121a, by running each release's own CMake functions before and after.
 
 Tables are TORCH_CUDA_ARCH_LIST → architectures of the FP4 and FP8 (SCALED_MM) kernels for SM12x.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from vllm_edits import run
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.adapters.vllm import cmake, configure
-from fp4patch.core.arch import Arch
 from fp4patch.core.results import Drift
 
 PATCH = "vllm/cmake-sm121a"
@@ -148,57 +146,3 @@ def test_a_bare_12_1_gets_the_suffix_that_fp4_needs(release: Release, cuda: str)
 def test_the_patch_leaves_what_it_made_alone(release: Release) -> None:
     for file, done in run(PATCH, release.after).files.items():
         assert done.text == file.read_bytes().decode()
-
-
-# --- vllm/native-arch, which comes after it ---------------------------------------------------------------------------
-
-NATIVE = "vllm/native-arch"
-MARLIN = r"/((gptq_)?marlin(/sparse)?|marlin_moe_wna16)/(?!sm75_)[^/]*\.cu$|/hadamard_transform_cuda\.cu$"
-C2X = r"scaled_mm_c2x\.cu$"
-EVERY = [(cuda, arch_list) for cuda in CUDA for arch_list in [*ASKED, *MIXED[:3], "12.0", "12.0f"]]
-BUILDS = EVERY if os.environ.get("FP4PATCH_TEST_ALL_TREES") else [("12.9", "12.1a"), ("13.0", "12.0a;12.1a")]
-
-
-@pytest.fixture(scope="module")
-def native(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], BuildRow]:
-    """Return the configuration of the tree with both patches."""
-    root = tmp_path_factory.mktemp("native")
-    for entry in release.after.iterdir():
-        (root / entry.name).symlink_to(entry)
-    ((file, done),) = run(NATIVE, release.after).files.items()
-    (root / file.name).unlink()
-    (root / file.name).write_bytes(done.text.encode())
-    return lambda cuda, arch_list: configure(root, cuda, arch_list, release.scratch)
-
-
-@pytest.mark.parametrize(("cuda", "arch_list"), BUILDS)
-def test_marlin_and_hadacore_have_code_for_each_gpu_of_the_build_and_nothing_else_changes(
-    release: Release, native: Callable[[str, str], BuildRow], cuda: str, arch_list: str
-) -> None:
-    _, before = release.configure(cuda, arch_list)
-    after = native(cuda, arch_list)
-    assert after.code.keys() == before.code.keys()
-    changed = {source for source, archs in after.code.items() if archs != before.code[source]}
-    assert all(re.search(MARLIN, source) for source in changed)
-    assert len(changed) >= 6, changed  # a hole in the pattern, or in the patch
-    for source, archs in after.code.items():
-        if re.search(MARLIN, source):
-            assert all(any(Arch.parse(one).runs_on(gpu) for one in archs) for gpu in map(gpu_of, arch_list.split(";")))
-    assert not any(arch.startswith("12.") for arch in archs_of(after, C2X))  # from SM90 on its kernels are a trap
-
-
-def gpu_of(arch: str) -> Arch:
-    return Arch.parse(arch).gpu
-
-
-def test_a_build_without_sm12x_keeps_its_architectures(
-    release: Release, native: Callable[[str, str], BuildRow]
-) -> None:
-    assert native("13.0", "7.5;8.9;9.0a") == configure(release.before, "13.0", "7.5;8.9;9.0a", release.scratch)
-
-
-def test_the_architectures_added_to_marlin_are_not_added_again(release: Release) -> None:
-    ((_, once),) = run(NATIVE, release.after).files.items()
-    (release.scratch / "CMakeLists.txt").write_text(once.text)
-    ((_, twice),) = run(NATIVE, release.scratch).files.items()
-    assert twice.text == once.text

@@ -69,18 +69,6 @@ def test_a_checkout_of_a_pinned_commit_gets_its_row(tree: Path, data: Path) -> N
     assert {path: kept for path, kept in snapshot(tree).items() if not path.startswith(".fp4patch")} == before
 
 
-def test_a_verdict_of_before_stays_where_no_patch_has_another_state(tree: Path, data: Path) -> None:
-    assert made("--verify", "none", tree) == 0
-    first = row(data)
-    assert first
-    assert "verified" not in first
-    record = watch.Matrix.read(data / MATRIX)
-    record.rows["mlx", VERSION] = first | {"verified": {"next3": "pass"}}
-    record.write(data)
-    assert made("--verify", "none", tree) == 0
-    assert row(data) == first | {"verified": {"next3": "pass"}}
-
-
 def test_a_patch_that_no_longer_fits_is_the_exit_status(tree: Path, data: Path) -> None:
     header = tree / CONVERSION
     header.write_text(header.read_text().replace("defined(__CUDA_ARCH_SPECIFIC__)", "defined(MLX_ARCH_SPECIFIC)"))

@@ -233,18 +233,6 @@ def test_what_is_yanked_or_early_is_left_alone(world: World, tmp_path: Path) -> 
     assert "vllm 0.34.0rc1: fetch: vllm-0.34.0rc1.tar.gz is damaged" in printed
 
 
-def test_another_file_than_the_index_states_is_not_pinned(world: World) -> None:
-    file = world.place("vllm") / "vllm-0.34.0.tar.gz"
-    file.write_bytes(b"one")
-    world.release("vllm", file)
-    file.write_bytes(b"another")
-    before = world.files
-    status, printed = world.watch()
-    assert status == 1
-    assert "not the file that was pinned" in printed
-    assert world.files == before
-
-
 def test_a_release_without_an_archive_of_the_kind_is_named(world: World) -> None:
     file = wheel(world.place("vllm") / "vllm-0.34.0-py3-none-any.whl", {})
     world.release("vllm", file)
