@@ -366,7 +366,7 @@ def reasons(report: VerifyReport) -> Iterator[str]:
         return
     yield from (f"{p.nearest or p.file}: expected {p.expected}, found {p.found}" for p in report.problems)
     yield from (f"{r.probe} on {r.arch}: {reason(r)}" for r in report.results if r.verdict.failed)
-    yield from executions(report.executed, failed=True) if report.executed else ()
+    yield from executions(report.executed, failed=True)
     if not report.results:
         yield f"{report.target}: nothing was checked"
 

@@ -37,8 +37,7 @@ def effect(report: VerifyReport) -> Iterator[str]:
     code = [row for row in report.results if row.kind is not ProbeKind.HOST and not row.forced]
     for bare in (True, False):
         yield from _lengths([row for row in code if bool(row.arch.suffix) is not bare])
-    if report.executed:
-        yield from _exact(report.executed)
+    yield from _exact(report.executed)
 
 
 def _lengths(rows: Sequence[ProbeResult]) -> Iterator[str]:
@@ -55,19 +54,15 @@ def _lengths(rows: Sequence[ProbeResult]) -> Iterator[str]:
 
 
 def _exact(executed: Executed) -> Iterator[str]:
-    """Yield how many kernels give what the specification does, for all inputs or for chosen ones."""
+    """Yield how many kernels give what the variant promises, for all inputs or for chosen ones."""
     ran = [run for run in executed.executions if run.side == "patched" and not run.unsupported]
-    swept, chosen = [run for run in ran if run.ran.bits], [run for run in ran if run.ran.inputs and not run.ran.bits]
-    right = [run for run in swept if not run.verdict.failed]
+    right = [run for run in ran if not run.verdict.failed]
+    swept = sum(run.ran.bits > 0 for run in right)
     signs = sum(run.ran.signs > 0 for run in right)
-    bits = listed(sorted({f"2^{run.ran.bits}" for run in swept}), last="or")
-    but = f", {signs} of them but for the sign of NaN, as the variant declares" if signs else ""
-    clauses = {
-        f"{len(right)} of {counted(len(swept), 'kernel')} exact for all {bits} inputs{but}": swept,
-        f"{sum(not run.verdict.failed for run in chosen)} of {len(chosen)} right for chosen inputs": chosen,
-    }
+    but = f"; {signs} but for the sign of NaN, as the variant declares" if signs else ""
     if ran:
-        yield f"executed on this host: {'; '.join(clause for clause, of in clauses.items() if of)}"
+        numbers = f"{len(right)} of {counted(len(ran), 'kernel')} right, {swept} of them for all inputs"
+        yield f"executed on this host: {numbers}{but}"
 
 
 def short_name(probe: str) -> str:
@@ -133,7 +128,7 @@ class VerifyText:
         for result in report.results:
             if result.verdict.failed:
                 yield from ("", _failure(result))
-        wrong = executions(report.executed, failed=True) if report.executed else ()
+        wrong = executions(report.executed, failed=True)
         builds = (f"{build.check}, {build_sentence(build)}" for build in report.builds if build.verdict.failed)
         for line in (*wrong, *builds):
             yield label("fail", line, STYLES[Verdict.FAIL])
@@ -149,8 +144,7 @@ class VerifyText:
         """Yield what was not checked, and with ``details`` every sentence."""
         report, aside = self.report, 0
         if self.details:
-            ran = executions(report.executed) if report.executed else ()
-            yield from (("executed", line) for line in (*ran, *(report.executed.notes if report.executed else ())))
+            yield from (("executed", line) for line in (*executions(report.executed), *report.executed.notes))
             yield from (("build", f"{build.check}, {build_sentence(build)}") for build in report.builds)
             yield from (("not judged", line) for line in unchecked(report.coverage))
         for because, probes in not_run(report).items():

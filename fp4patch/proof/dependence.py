@@ -5,7 +5,6 @@ that decides otherwise for a target that nothing was compiled for, and a macro o
 otherwise, which changes text that no patch touches.
 """
 
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -81,10 +80,8 @@ def _defined(root: Path, target: Target, names: Collection[str], written: Collec
         rb"^[ \t]*#[ \t]*define[ \t]+(%s)\b" % "|".join(map(re.escape, names)).encode(), re.MULTILINE
     )
     defined: set[str] = set()
-    for include in target.include:
-        for place, _, files in os.walk(root / include):
-            for path in (Path(place, name) for name in files if PurePosixPath(name).suffix in CXX):
-                if path.relative_to(root).as_posix() not in written:
-                    with suppress(OSError):  # the compiler reports a header that it cannot read
-                        defined |= {name.decode() for name in definition.findall(path.read_bytes())}
+    for path in (path for include in target.include for path in (root / include).rglob("*")):
+        if path.suffix in CXX and path.relative_to(root).as_posix() not in written:
+            with suppress(OSError):  # the compiler reports a header that it cannot read
+                defined |= {name.decode() for name in definition.findall(path.read_bytes())}
     return defined

@@ -25,12 +25,12 @@ Checks = dict[tuple[str, Arch], list[Check]]
 
 def execute_probes(
     compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Promise, *, execute: bool
-) -> tuple[tuple[ProbeResult, ...], Executed | None]:
-    """Return the rows with the checks of executions and of other flags, and the executions if there are any.
+) -> tuple[tuple[ProbeResult, ...], Executed]:
+    """Return the rows with the checks of executions and of other flags, and the executions.
 
     ``promise`` is the variant's. Each kernel takes seconds once; then its result is kept.
     """
-    executed, checked = None, rows
+    executed = Executed(())
     if execute:
         on_host = [
             Subject(probe.id, probe.executes, arch, "patched", made.content, None, promise)
@@ -39,9 +39,8 @@ def execute_probes(
             if (made := compiled.side(probe.id, arch, "patched")).content
         ]
         executed = Executed(_execute(compiled, [*_subjects(compiled, rows, promise), *on_host]))
-        checked = with_checks(rows, checks_of(executed))
     others = _checks_with_other_flags(compiled, rows, promise, execute_too=execute)
-    return with_checks(checked, others), executed
+    return with_checks(with_checks(rows, checks_of(executed)), others), executed
 
 
 def _execute(compiled: CompiledProbes, code: Sequence[Subject]) -> tuple[Execution, ...]:

@@ -148,8 +148,8 @@ class VerifyReport(Report):
     """End time in UTC, ISO 8601."""
     set_aside: tuple[SetAside, ...] = ()
     """Probes that do not apply to this tree and did not run."""
-    executed: Executed | None = None
-    """Results of executing the machine code; None if it was not executed."""
+    executed: Executed = field(default_factory=lambda: Executed(()))
+    """Results of executing the machine code; none if it was not executed."""
     builds: tuple[BuildResult, ...] = ()
     """The tree's own build, evaluated."""
     coverage: Coverage = field(default_factory=Coverage)
@@ -166,7 +166,7 @@ class VerifyReport(Report):
         if not (self.patches or self.results or self.builds or self.problems):
             return Verdict.NOTHING
         judged: list[Verdict] = [*(row.verdict for row in self.results), *(build.verdict for build in self.builds)]
-        executions = (execution.verdict for execution in (self.executed.executions if self.executed else ()))
+        executions = (execution.verdict for execution in self.executed.executions)
         return verdict_on(judged and not overall([*judged, *executions]).failed and not self.problems)
 
 
@@ -278,7 +278,7 @@ _LONGER = 1.5
 def _failures(reports: Sequence[VerifyReport]) -> list[str]:
     """Return what failed, each as a clause with its number."""
     checks = [check for report in reports for result in report.results for check in result.checks]
-    executions = [run.verdict for report in reports if report.executed for run in report.executed.executions]
+    executions = [run.verdict for report in reports for run in report.executed.executions]
     failed = sum(check.verdict.failed for check in checks)
     wrong = sum(run.failed for run in executions)
     lost = sum(build.verdict.failed for report in reports for build in report.builds)

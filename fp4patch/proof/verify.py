@@ -175,10 +175,10 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
 
 
 def _judged(
-    made: Mapping[tuple[str, Arch], SourceLines], results: Sequence[ProbeResult], executed: Executed | None
+    made: Mapping[tuple[str, Arch], SourceLines], results: Sequence[ProbeResult], executed: Executed
 ) -> set[tuple[str, Arch]]:
     """Return the probes whose machine code was judged, by target; a HOST probe only if its code was executed."""
-    ran = {(run.probe, run.arch) for run in (executed.executions if executed else ()) if run.ran.inputs}
+    ran = {(run.probe, run.arch) for run in executed.executions if run.ran.inputs}
     checked = {(row.probe, row.arch) for row in results if row.checks and row.kind is not ProbeKind.HOST}
     return made.keys() & (checked | ran)
 

@@ -48,7 +48,7 @@ def test_targets_with_the_same_numbers_share_a_row_and_what_failed_comes_first()
 
 
 def test_a_tree_in_which_nothing_was_checked_is_not_among_the_verified_ones() -> None:
-    idle = replace(REPORTS["pass"], target="mlx", version="1", patches=(), results=(), executed=None)
+    idle = replace(REPORTS["pass"], target="mlx", version="1", patches=(), results=())
     assert idle.verdict is Verdict.NOTHING
     assert headline([REPORTS["pass"], idle]).title.endswith("; it changes nothing in mlx 1")
     assert headline([idle]).verdict is Verdict.NOTHING

@@ -121,7 +121,7 @@ def table(pull: Pull, report: VerifyReport) -> str:
 
 
 def _code(pull: Pull, report: VerifyReport) -> Iterator[str]:
-    every = report.executed.executions if report.executed else ()
+    every = report.executed.executions
     executed = {(one.probe, one.arch): one for one in every if one.side == "patched"}
     yield "| probe | target | instructions | branches | executed on a CPU |"
     yield "|---|---|---|---|---|"
