@@ -31,6 +31,8 @@ _NOTHING = "nothing"
 _NOT_BUILT = (LoadOutcome.LOST, LoadOutcome.OTHER, LoadOutcome.ABSENT, LoadOutcome.UNWRITTEN)
 _SHOWN = 3
 """Libraries that are named; the JSON document has all."""
+_PROFILER = re.compile(r"(^|[/!])lib(cupti|nvperf|checkpoint)[\w.]*$")
+"""NVIDIA's profilers hold one fatbin for each generation of GPUs: most load nowhere, and no model runs them."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class _OneGpu:
 
     @cached_property
     def rows(self) -> list[tuple[BinaryFile, Loading]]:
-        return [(file, row) for file in self.report.files for row in file.loading if row.gpu == self.gpu]
+        judged = (file for file in self.report.files if not _PROFILER.search(file.name))
+        return [(file, row) for file in judged for row in file.loading if row.gpu == self.gpu]
 
     @cached_property
     def jit(self) -> list[Loading]:
@@ -55,6 +58,23 @@ class _OneGpu:
     @cached_property
     def loaded(self) -> list[Loading]:
         return [row for _, row in self.rows if row.loads != _NOTHING]
+
+    @cached_property
+    def fatbins(self) -> Counter[str]:
+        """Number of fatbins in each file."""
+        return self._by_file(*LoadOutcome)
+
+    @cached_property
+    def absent(self) -> Counter[str]:
+        """Number of fatbins in each file that would have been built for this GPU too, and were not."""
+        return self._by_file(LoadOutcome.ABSENT)
+
+    def _by_file(self, *outcomes: LoadOutcome) -> Counter[str]:
+        numbers = Counter[str]()
+        for file, row in self.rows:
+            if row.outcome in outcomes:
+                numbers[file.name] += row.fatbins
+        return numbers
 
     def of(self, *outcomes: LoadOutcome) -> list[Loading]:
         return [row for _, row in self.rows if row.outcome in outcomes]
@@ -102,7 +122,7 @@ def _decided(about: _OneGpu) -> Answer:
     gpu, rows = about.gpu, about.rows
     if not rows:
         return _without_code(about)
-    fatbins = sum(row.fatbins for _, row in rows)
+    fatbins = about.fatbins.total()
     if not about.loaded:
         holders = listed(sorted({group.arch for file in about.report.files for group in file.images}))
         why = f"none of {counted(fatbins, 'fatbin')} has code for {gpu}: {holders or 'nothing'}"
@@ -114,9 +134,11 @@ def _decided(about: _OneGpu) -> Answer:
     if lost:
         why = f"{_some(lost)} has code for its family, and none for {gpu}"
         return Answer(gpu, Level.RED, "a library does not load", (why,), _remedy(about, []))
-    absent = sum(row.fatbins for row in about.of(LoadOutcome.ABSENT))
+    absent = about.absent.total()
     reached = sum(row.fatbins for row in about.loaded)
-    if absent > reached:
+    libraries = {file.name for file, _ in rows}
+    lost_libraries = [name for name, number in about.absent.items() if number > about.fatbins[name] / 2]
+    if absent > reached and not (about.mostly_native and 2 * len(lost_libraries) < len(libraries)):
         verdict = f"{absent:,} of {counted(fatbins, 'fatbin')} do not load"
         return Answer(gpu, Level.RED, verdict, (), _remedy(about, []))
     return _of_code(about)
@@ -146,7 +168,7 @@ def _without_fp4(about: _OneGpu) -> Answer:
     gpu = about.gpu
     if unwritten := about.of(LoadOutcome.UNWRITTEN):
         return Answer(gpu, Level.RED, "FP4 is emulated or missing", (), _remedy(about, unwritten))
-    if about.report.sources:
+    if about.report.sources > sum(row.fatbins for row in about.loaded):
         return _without_code(about)
     lacking = () if about.of(LoadOutcome.DESIGN) else ("no FP4 instruction, encoder or kernel for any target",)
     if all(row.loads.endswith("(JIT)") for row in about.loaded):
@@ -161,6 +183,8 @@ def _without_code(about: _OneGpu) -> Answer:
         verdict = f"it compiles {counted(about.report.sources, 'CUDA source')} when it runs"
         return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("sources", gpu=about.gpu))
     verdict = "no device code was read" if about.report.unread else "there is no device code"
+    if about.report.files:
+        verdict = "it has no device code but that of NVIDIA's profilers"
     return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("no_code"))
 
 
@@ -181,12 +205,7 @@ def _collect(about: _OneGpu) -> None:
         about.reservations.append(f"{why} nor a known encoder")
     if about.missing and about.mostly_native:
         about.reservations.append(" ".join(_missing_why(about)))
-    absent: Counter[str] = Counter()
-    fatbins: Counter[str] = Counter()
-    for file, row in about.rows:
-        fatbins[file.name] += row.fatbins
-        absent[file.name] += row.fatbins * (row.outcome is LoadOutcome.ABSENT)
-    names = [f"{n} of {counted(fatbins[name], 'fatbin')} of {name}" for name, n in absent.most_common() if n]
+    names = [f"{n} of {counted(about.fatbins[name], 'fatbin')} of {name}" for name, n in about.absent.most_common()]
     if names and about.loaded:
         about.reservations.append(f"nothing loads of {_some(names)}")
     if about.report.sources and about.rows:

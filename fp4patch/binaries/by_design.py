@@ -28,7 +28,7 @@ def _kinds() -> tuple[ByDesign, ...]:
     return read_table(file, dict[str, tuple[ByDesign, ...]])["kernel"]
 
 
-def reason(kernel: LostKernel, *, keeps: Collection[str], tensor_memory: bool) -> str:
+def reason(kernel: LostKernel, *, keeps: Collection[str] = (), tensor_memory: bool = False) -> str:
     """Return why a kernel is as it should be; empty where no reason is known.
 
     ``keeps`` are the classes of instructions that the copy for SM12x has; ``tensor_memory`` is of the other copy.

@@ -141,13 +141,15 @@ def _loading(
         return label, LoadOutcome.NATIVE, code, (), lost
     lost += _held(holders, {kernel.name for kernel in lost}, alone=chosen is None)
     intended = {kernel.name for kernel in lost if kernel.reason}
-    named = set(code.named) - intended
+    named = {
+        name for name in code.named if not by_design.reason(LostKernel(name, "", {}), keeps=(), tensor_memory=False)
+    }
     outcome = LoadOutcome.PLAIN
     if any(image.arch.major == gpu.major for image in holders):
         outcome = LoadOutcome.LOST
-    elif named:
+    elif named - intended:
         outcome = LoadOutcome.UNWRITTEN
-    elif holders or code.named:
+    elif holders or named:
         outcome = LoadOutcome.OTHER
     elif chosen is None and any(_general(image.arch, gpu) for image in images):
         outcome = LoadOutcome.ABSENT

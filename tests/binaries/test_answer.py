@@ -115,6 +115,18 @@ def test_a_library_that_does_not_load_is_named_and_most_that_do_not_load_are_no(
     assert (on_gb10(folder).answer, on_gb10(folder).verdict) == ("no", "2 of 3 fatbins do not load")
 
 
+def test_kernels_that_move_bytes_are_no_missing_fp4_code_and_profilers_are_not_judged(library: Library) -> None:
+    copies = """struct Float4_e2m1fn_x2 { char x; };
+    namespace at { namespace native {
+    template <typename T> __global__ void vectorized_elementwise_kernel(T* out, const T* in) { *out = *in; }
+    template __global__ void vectorized_elementwise_kernel(Float4_e2m1fn_x2*, const Float4_e2m1fn_x2*);
+    }}"""
+    profiler = library("libcupti", PLAIN, "90")
+    assert on_gb10(profiler).answer == "not-judged"
+    folder = library("torch_cuda", copies, "120").parent
+    assert on_gb10(folder).verdict == "it loads, and has no FP4 code for sm_121"
+
+
 def test_a_library_for_its_family_alone_is_lost_beside_one_that_loads(library: Library) -> None:
     folder = library("a", PLAIN, "120").parent
     library("infllm_ops", PLAIN, "90a", "120a")
