@@ -117,15 +117,14 @@ def series(tree: Path, variant: str, names: Sequence[str], form: str, version: s
 
 
 def _chosen(catalog: Catalog, variant: str, tree: Identified, names: Sequence[str]) -> list[Patch]:
-    patches = catalog.patches_of(catalog.variant(variant), tree.target.name)
-    own = [patch.name for patch in patches]
+    patches = {patch.name: patch for patch in catalog.patches_of(catalog.variant(variant), tree.target.name)}
     for name in names:
-        if not any(name in (patch.name, patch.id) for patch in patches):
+        if name not in patches:
+            own = f"its patches are {', '.join(patches) or 'none'}"
             raise UsageError(
-                f"{name} is not a patch of {variant} for {tree.target.title}",
-                help=suggested(name, own, f"its patches are {', '.join(own) or 'none'}"),
+                f"{name} is not a patch of {variant} for {tree.target.title}", help=suggested(name, patches, own)
             )
-    return [patch for patch in patches if not names or {patch.name, patch.id} & set(names)]
+    return [patch for name, patch in patches.items() if not names or name in names]
 
 
 def _diffs(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[Patch]) -> Iterator[str]:

@@ -52,18 +52,6 @@ class FileResult(Document):
         """The change as a unified diff, as ``git apply`` accepts it."""
         return unified(self.path, self.before or b"", self.after or b"") if self.changed else ""
 
-    @property
-    @shown()
-    def before_sha256(self) -> str:
-        """Hash of the bytes before; equal to that after if the file does not change."""
-        return sha256(self.before)
-
-    @property
-    @shown()
-    def after_sha256(self) -> str:
-        """Hash of the bytes after."""
-        return sha256(self.after)
-
 
 @dataclass(frozen=True)
 class Staged:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from command import Said, sha256, snapshot
-from permissions import without_privileges
 
 GetTree = Callable[[str, str], Path]
 GUARD = "include/cutlass/float_subbyte.h"
@@ -32,9 +30,7 @@ def test_apply_status_and_revert_on_real_trees(fp4patch: Callable[..., Said], tr
     assert named == ("cutlass", version, "next2", "applied")
     assert document["problems"] == []
     assert {f["path"]: f["state"] for f in document["files"]} == {GUARD: "applied", CONVERTER: "applied"}
-    for file in document["files"]:
-        assert file["before_sha256"] == pristine[file["path"]]
-        assert file["after_sha256"] == sha256(tree / file["path"]) != file["before_sha256"]
+    assert all(sha256(tree / path) != digest for path, digest in pristine.items())
 
     again = fp4patch("apply", "--variant", "next2", "--json", tree)
     assert (again.status, again.document["state"]) == (0, "unchanged")
@@ -66,16 +62,6 @@ def test_dry_run_and_check_write_nothing_and_check_says_so_by_its_status(
     assert snapshot(tree) == before
     fp4patch("apply", "--variant", "next2", tree)
     assert fp4patch("apply", "--variant", "next2", "--check", tree).status == 0
-
-
-def test_the_diff_is_one_that_git_applies(fp4patch: Callable[..., Said], tree_copy: GetTree, tmp_path: Path) -> None:
-    tree = tree_copy("cutlass", "4.2.1")
-    document = fp4patch("apply", "--variant", "next2", "--dry-run", "--diff", "--json", tree).tree
-    (tmp_path / "p.diff").write_text("".join(f["diff"] for f in document["files"]))
-    subprocess.run(["git", "apply", str(tmp_path / "p.diff")], cwd=tree, check=True)
-    assert {f["after_sha256"] for f in document["files"]} == {sha256(tree / GUARD), sha256(tree / CONVERTER)}
-    # No receipt, and a specialization is there already.
-    assert fp4patch("apply", "--variant", "next2", "--dry-run", tree).status == 1
 
 
 def test_a_git_checkout_shows_only_the_patched_files_and_is_clean_after_revert(
@@ -237,21 +223,6 @@ def test_what_is_no_tree_is_refused(fp4patch: Callable[..., Said], tmp_path: Pat
     assert fp4patch("status", "--json", tmp_path / "not-there").status == 1
 
 
-def test_a_lost_pristine_copy_is_reported_where_it_is_needed_and_nothing_changes(
-    fp4patch: Callable[..., Said], tree_copy: GetTree
-) -> None:
-    tree = tree_copy("cutlass", "4.2.1")
-    fp4patch("apply", "--variant", "next2", tree)
-    for blob in (tree / ".fp4patch/blobs").iterdir():
-        blob.unlink()
-    before = snapshot(tree)
-    for command in (["apply", "--variant", "turbo"], ["revert"]):
-        said = fp4patch(*command, tree)
-        assert "a pristine copy, as it was kept, found gone" in " ".join((said.out + said.err).split())
-        assert said.status == 1
-    assert snapshot(tree) == before
-
-
 def test_a_variant_of_another_fp4patch_is_said_to_be_one(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     fp4patch("apply", "--variant", "next2", tree)
@@ -262,28 +233,6 @@ def test_a_variant_of_another_fp4patch_is_said_to_be_one(fp4patch: Callable[...,
     assert f"next9 is applied to {tree}, a variant that this fp4patch" in said.err
     assert "fp4patch revert" in said.err
     assert fp4patch("apply", "--variant", "turbo", tree).status == 0
-
-
-def test_a_file_of_another_user_is_refused_with_its_owner(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can give a file away")
-    tree = tree_copy("cutlass", "4.2.1")
-    os.chown(tree / GUARD, 65534, 65534)
-    refused = without_privileges("apply", "--variant", "next2", tree)
-    assert refused.returncode == 1
-    assert "found one of mode 0644 and owner 65534" in " ".join(refused.stderr.split())
-    assert "run fp4patch as its owner" in " ".join(refused.stderr.split())
-    assert not (tree / ".fp4patch").exists()
-
-
-def test_a_user_without_a_home_patches_a_tree_all_the_same(
-    fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In ``docker run --user 12345``, the user is not in /etc/passwd."""
-    tree = pristine_tree("flashinfer", "0.6.8")
-    monkeypatch.delenv("HOME", raising=False)
-    monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
-    assert fp4patch("apply", "--variant", "next3", "--dry-run", tree).status == 0
 
 
 def test_a_tree_and_the_one_inside_it_share_the_variant_that_is_applied(

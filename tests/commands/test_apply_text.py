@@ -7,11 +7,9 @@ from pathlib import Path
 from rich.console import Console
 
 from fp4patch.commands import apply as report
-from fp4patch.commands import status
 from fp4patch.core.results import Problem, State
 from fp4patch.tree.apply import Applied, ApplyState, TreeResult
 from fp4patch.tree.receipt import PatchStatus, Remainder
-from fp4patch.tree.status import FileStatus, TreeStatus
 from fp4patch.tree.write import FileResult
 
 PATCHES = (
@@ -54,11 +52,3 @@ def test_a_refusal_names_the_tree_and_the_file_and_says_a_thing_once() -> None:
     lines = printed(report.refusal(refused)).splitlines()
     assert lines[:2] == ["one:", "error: a.h: foreign"]
     assert len(lines) == 3
-
-
-def test_status_has_each_state_with_its_name_and_reason() -> None:
-    patch = PatchStatus("vllm/cmake-sm121a", State.UPSTREAMED, "since 0.19: each list has it")
-    states = TreeStatus(Path("t"), "vllm", "0.33.0", "next3", (FileStatus("b.h", State.OUTDATED, ()),), (patch,), ())
-    heading, *rows = (" ".join(line.split()) for line in printed(status.text((states,))).splitlines())
-    assert heading == "t: vllm 0.33.0, next3: outdated"
-    assert rows == ["patch upstreamed vllm/cmake-sm121a since 0.19: each list has it", "file outdated b.h"]

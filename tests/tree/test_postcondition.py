@@ -33,14 +33,6 @@ def test_python_with_the_instruction_is_named_by_apply_and_status(
     assert fp4patch("revert", tree).status == 0
 
 
-def test_both_branches_of_flashkda_get_12_1a(vllm: Callable[[str], Path], fp4patch: Callable[..., Said]) -> None:
-    tree = vllm("0.33.0")
-    fp4patch("apply", "--variant", "native", tree)
-    text = (tree / "cmake/external_projects/flashkda.cmake").read_text()
-    assert '"10.0a" "10.3a" "12.1a;12.0a"' in text
-    assert '"10.0f" "12.1a;12.0f"' in text
-
-
 def _moved_suffix(tree: Path) -> str:
     (tree / "csrc/quantization/fp4/nvfp4_utils.cuh").rename(tree / "csrc/quantization/fp4/nvfp4_utils.inc")
     return "csrc/quantization/fp4/nvfp4_utils.inc"

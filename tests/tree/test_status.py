@@ -61,20 +61,6 @@ def test_a_tree_is_folded_again_only_if_something_changed(
     assert said()["state"] == "foreign"
 
 
-def test_another_fp4patch_folds_again(
-    fp4patch: Callable[..., Said],
-    pristine_tree: GetTree,
-    tmp_path: Path,
-    folds: list[Path],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tree = small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "tree")
-    fp4patch("apply", "--variant", "next2", tree)
-    monkeypatch.setattr("fp4patch.tree.candidate_files.source_hash", lambda *_: "of another release")
-    assert fp4patch("status", "--json", tree).tree["state"] == "applied"
-    assert folds
-
-
 def test_a_file_that_is_larger_than_any_source_is_named_and_not_read(
     fp4patch: Callable[..., Said], pristine_tree: GetTree, tmp_path: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import os
@@ -106,14 +105,6 @@ def test_apply_then_revert_gives_every_byte_and_mode_back_and_no_trace(roots: li
     assert str(roots[0]) not in text
     revert(roots)
     assert everything(*roots) == before
-
-
-def test_another_variant_over_the_first_is_as_if_the_first_had_never_been(roots: list[Path], tmp_path: Path) -> None:
-    shutil.copytree(roots[0], tmp_path / "fresh")
-    apply(roots, "turbo")
-    apply(roots, "next2", [A])
-    apply([tmp_path / "fresh"], "next2", [A])
-    assert [*everything(roots[0]).values()] == [*everything(tmp_path / "fresh").values()]
 
 
 def test_the_same_again_writes_nothing(roots: list[Path]) -> None:
@@ -261,30 +252,7 @@ def test_a_full_disk_leaves_all_as_it_was_and_more_room_is_all_it_needs(roots: l
     assert everything(roots[1], tree) == before
 
 
-@needs_root
-def test_a_folder_on_another_file_system_is_no_obstacle(roots: list[Path], small_disk: Path) -> None:
-    before = everything(*roots)
-    shutil.copytree(roots[0] / "include", small_disk / "include")
-    subprocess.run(["mount", "--bind", small_disk / "include", roots[0] / "include"], check=True)
-    try:
-        assert (roots[0] / "include").stat().st_dev != roots[0].stat().st_dev
-        apply(roots)
-        assert (roots[0] / A).read_bytes() == b"pristine a\nturbo"
-        revert(roots)
-        assert everything(*roots) == before
-    finally:
-        subprocess.run(["umount", "-l", roots[0] / "include"], check=True)
-
-
 # --- two at once ---
-
-
-def test_refuses_a_file_system_without_locks(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    def flock(descriptor: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr("fcntl.flock", flock)
-    refuses_and_leaves_all(roots, "cannot be locked: No locks available")
 
 
 def main_hammer(name: str, *places: str) -> None:
