@@ -1,7 +1,6 @@
 """CMake for the edit ``replace``: code is one or more commands, compared by name and arguments."""
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 from fp4patch.core.results import Rewritten
 from fp4patch.edits.cmake import Argument, Command, parse
@@ -39,15 +38,10 @@ class CMakeCode:
         return [self._script.commands[at].line for at in self._places(pattern)]
 
     def nearest(self, pattern: str, /) -> tuple[int | None, str]:
-        """Return the command of the first one's name that begins with the most of its arguments."""
-        wanted = parse(pattern).commands[0]
-
-        def agreeing(command: Command) -> int:
-            both = zip(command.arguments, wanted.arguments, strict=False)
-            return sum(1 for _ in takewhile(lambda pair: pair[0].meaning == pair[1].meaning, both))
-
-        named = [command for command in self._script.commands if command.name == wanted.name and agreeing(command)]
-        near = max(named, key=agreeing, default=None)
+        """Return the first command of the first one's name that begins with its first argument."""
+        wanted = parse(pattern).commands[0].meaning
+        named = (c for c in self._script.commands if (c.name, c.meaning[1][:1]) == (wanted[0], wanted[1][:1]))
+        near = next(named, None)
         return (near.line, f"`{self._script.text[near.start : near.end]}`") if near else (None, "")
 
     def contains(self, whole: str, part: str, /) -> bool:

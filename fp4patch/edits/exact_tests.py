@@ -274,14 +274,22 @@ class _Python:
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             pairs = zip(node.ops, sides, sides[1:], strict=False)
-            exact = any(test(self, a, b) for op, a, b in pairs if (test := _COMPARED.get(type(op))))
-            return exact and self._is_about_gpus(node, *sides)
+            return any(self._is_exact(*pair) for pair in pairs) and self._is_about_gpus(node, *sides)
         if isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict):
             elements = [key for key in node.keys if key] if isinstance(node, ast.Dict) else node.elts
             numbers = [self.number(element) for element in elements]
             several = len(numbers) > 1 or not all(map(_is_bare, elements))
             return several and 120 in numbers and 121 not in numbers and {*numbers} <= _ARCHS
         return False
+
+    def _is_exact(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> bool:
+        """Tell whether a comparison holds, or does not hold, for SM120 and not so for SM121."""
+        if isinstance(op, ast.In | ast.NotIn):
+            return self.has(right, 120) and not self.has(right, 121)
+        if isinstance(op, ast.Gt | ast.GtE):
+            left, right = right, left
+        limits = {ast.Lt: 121, ast.Gt: 121, ast.LtE: 120, ast.GtE: 120}
+        return self.number(right) == limits.get(type(op), 120) or (type(op) not in limits and self.number(left) == 120)
 
     def _is_about_gpus(self, node: ast.AST, *operands: ast.AST) -> bool:
         return bool(_SUBJECT.search(ast.unparse(node))) or any(
@@ -296,17 +304,6 @@ def _is_bare(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and not (isinstance(node.value, str) and node.value[:1].isalpha())
 
 
-_COMPARED: Mapping[type[ast.cmpop], Callable[[_Python, ast.expr, ast.expr], bool]] = {
-    ast.Eq: lambda of, left, right: 120 in (of.number(left), of.number(right)),
-    ast.NotEq: lambda of, left, right: 120 in (of.number(left), of.number(right)),
-    ast.Is: lambda of, left, right: 120 in (of.number(left), of.number(right)),
-    ast.In: lambda of, _, right: of.has(right, 120) and not of.has(right, 121),
-    ast.NotIn: lambda of, _, right: of.has(right, 120) and not of.has(right, 121),
-    ast.Lt: lambda of, _, right: of.number(right) == 121,
-    ast.LtE: lambda of, _, right: of.number(right) == 120,
-    ast.Gt: lambda of, left, _: of.number(left) == 121,
-    ast.GtE: lambda of, left, _: of.number(left) == 120,
-}
 _READERS: Mapping[str, Callable[[str, Set[str]], Iterator[tuple[int, bool]]]] = {
     "c++": _in_cxx,
     "python": _in_python,
