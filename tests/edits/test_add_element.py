@@ -82,12 +82,6 @@ def test_the_lines_of_every_edited_list_are_told() -> None:
     assert outcome.lines == (1, 4)
 
 
-def test_an_unreadable_file_is_refused() -> None:
-    outcome = rewrite(ADD, 'set(A_ARCHS "12.0f"')
-    assert isinstance(outcome, Drift)
-    assert outcome.line == 1
-
-
 PTX = AddElement(search=("*.cmake",), commands=("intersect",), beside="8.0+PTX", element="12.0;12.1", unless="12.*")
 
 

@@ -95,11 +95,6 @@ def test_directives_are_logical_lines_that_begin_with_a_number_sign() -> None:
     assert [t.text for t in source.tokens if t.directive < 0] == ["a", "#", "b", "%"]
 
 
-def test_a_comment_over_two_lines_does_not_end_a_directive() -> None:
-    (directive,) = lex("#if A /* x\n y */ || B\nz").directives
-    assert [t.text for t in directive.tokens] == ["A", "|", "|", "B"]
-
-
 def test_finds_a_token_sequence_wherever_it_is_wrapped() -> None:
     source = lex("struct A<B<int>> { };\nstruct \\\nA /* x */ <B<int> /*y*/ >\n{")
     assert [source.tokens[at].line for at in source.find(words("struct A<B<int> > {"))] == [1, 2]
@@ -112,37 +107,6 @@ def test_the_nearest_match_says_which_token_differs() -> None:
     assert source.nearest(words("struct B<int, float> {")) == (3, "`long` where `float` was expected")
     assert source.nearest(words("class C")) == (None, "")
     assert lex("a b").nearest(["a", "b", "c"]) == (1, "`` where `c` was expected")
-
-
-CONDITIONALS = """\
-#ifndef GUARD_H
-#define GUARD_H
-#if defined(A) || \\
-    defined B
-#  define X 1
-#  if C
-#    define Y
-#  endif
-# elif D > 1
-#  define Z(a) a
-#else
-#endif
-#endif
-"""
-
-
-def test_conditionals_have_branches_with_their_own_definitions() -> None:
-    guard, inner, nested = lex(CONDITIONALS).conditionals
-    assert guard.is_include_guard
-    assert not inner.is_include_guard
-    assert [(b.opening.name, " ".join(t.text for t in b.condition), b.defines) for b in inner.branches] == [
-        ("if", "defined ( A ) | | defined B", ("X",)),
-        ("elif", "D > 1", ("Z",)),
-        ("else", "", ()),
-    ]
-    assert nested.branches[0].defines == ("Y",)
-    assert (guard.closing.line, inner.closing.line, nested.closing.line) == (13, 12, 8)
-    assert guard.branches[0].end == guard.closing.start
 
 
 @pytest.mark.parametrize(
@@ -232,21 +196,6 @@ def test_a_result_has_the_old_tokens_and_those_of_the_cuts(text: str, data: st.D
     assert (result.text, list(result.words)) == (expected, tokens)
     if reads_as_meant(result.text):
         assert result == read(result.text)
-
-
-@pytest.mark.parametrize(
-    ("around", "put"),
-    [
-        ("{}", "b"),
-        ("x\ny\n{}\nz\n#u\nv\n", "\n#b\nc\n"),
-        ("x\ny\n{}\nz\n#u\nv\n", " (b) // c\n\\\n"),
-        ("#x \\\n{} \\\n y\nz\n", " b \\\n c"),
-        ("#x {}\nz /* y */\n", 'R"(\n)"'),
-    ],
-)
-def test_an_ordinary_change_is_made(around: str, put: str) -> None:
-    at = around.index("{")
-    assert edited(read(around.format("a")), [Cut(at, at + 1, put)], 1).text == around.format(put)
 
 
 @pytest.mark.parametrize(

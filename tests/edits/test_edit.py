@@ -32,7 +32,3 @@ def test_every_edit_is_tried_so_that_every_refusal_is_known() -> None:
     result = fold(text, [Step(INSERT), Step(DROP), Step(DROP)])
     assert [type(outcome) for outcome in result.outcomes] == [Drift, Rewritten, NothingToDo]
     assert result.text == block("defined(A)")
-
-
-def test_the_fold_of_nothing_is_the_text() -> None:
-    assert fold("any\r\ntext", []).text == "any\r\ntext"

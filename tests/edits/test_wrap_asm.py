@@ -76,13 +76,6 @@ def test_a_call_that_each_branch_of_a_conditional_begins_is_one_call() -> None:
     assert twin(call + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')).endswith("e2m1_x2(a, b);")
 
 
-def test_nibbles_follow_the_ptx_and_not_the_list_of_operands() -> None:
-    assert twin(asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')) == "x = ::fp4patch_threshold::e2m1_x2(a, b);"
-    assert twin(asm(TWO.replace("%2, %1", "%1, %2"), '"=r"(x)', '"f"(a), "f"(b)')) == (
-        "x = ::fp4patch_threshold::e2m1_x2(b, a);"
-    )
-
-
 def test_gaps_are_zeros() -> None:
     template = TWO.replace("cvt.u32.u8 %0, b", "mov.b32 %0, {b, 0, 0, b}").replace("%2, %1", "%1, 0f00000000")
     assert twin(asm(template, '"=r"(x)', '"f"(a)')) == "\n".join(
@@ -216,13 +209,6 @@ def test_refuses_where_it_cannot_be_right(statement: str, found: str) -> None:
 def test_options_without_a_sound_encoder_and_guard_are_mistakes(options: dict[str, str], wrong: list[str]) -> None:
     folder = Path(__file__).parents[2] / "patches/vllm"
     assert [mistake.key for mistake in EDIT.option_mistakes(options, folder)] == wrong
-
-
-def test_a_guard_over_several_lines_becomes_one() -> None:
-    options = OPTIONS | {"guard": "defined(A) &&\n  B == 1"}
-    outcome = edited(function(asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')), options)
-    assert isinstance(outcome, Rewritten)
-    assert "  #if !(defined(A) && B == 1)\n" in outcome.text
 
 
 def test_a_sign_of_upstreams_own_fix_retires_the_edit() -> None:
