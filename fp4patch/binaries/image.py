@@ -19,8 +19,6 @@ from fp4patch.core.errors import BinaryError, UsageError
 _OPAQUE = ".wh..wh..opq"
 MANIFEST = "manifest.json"
 """Member of an image's tar that lists its layers, as docker and podman save them."""
-_MOST_MANIFEST = 1 << 22
-"""Bytes that are read of it."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class Image:
 def images(stream: Readable) -> list[Image]:
     """Return the images of a tar by its manifest. Raises BinaryError where that is damaged."""
     try:
-        content = json.loads(stream.read(_MOST_MANIFEST))
-        return [Image("", tuple(map(str, saved_image["Layers"]))) for saved_image in content]
+        content = b"".join(iter(lambda: stream.read(1 << 20), b""))
+        return [Image("", tuple(map(str, saved_image["Layers"]))) for saved_image in json.loads(content)]
     except (ValueError, KeyError, TypeError) as error:
         raise BinaryError(f"the image's manifest is damaged: {error!r}", help="save the image again") from error
 

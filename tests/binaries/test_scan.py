@@ -126,7 +126,7 @@ def test_a_name_in_a_wheel_cannot_add_a_line_or_steer_the_terminal(compiled: Com
 
 def layered(path: Path, *layers: bytes) -> Path:
     names = [f"blobs/sha256/{number}" for number in range(len(layers))]
-    manifest = json.dumps([{"Layers": names}]).encode()
+    manifest = json.dumps([{"RepoTags": ["x" * 1000], "Layers": names}]).encode()
     path.write_bytes(tar_of({**dict(zip(names, layers, strict=True)), "manifest.json": manifest}))
     return path
 

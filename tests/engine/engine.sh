@@ -1,17 +1,14 @@
 #!/bin/bash
 # A throw-away Docker engine with BuildKit and buildx for the tests of images, out of Debian's own packages.
 #   eval "$(tests/engine/engine.sh start)"    starts it, or finds it running, and prints what a client needs
-#   tests/engine/engine.sh stop               ends it, or all of them if none is named; what they built stays
+#   tests/engine/engine.sh stop               ends it; what it built stays
 # Root only. Containers have no network of their own, so that nothing of this machine's is changed: builds use
-# --network host. FP4PATCH_ENGINE_DIR: where it lives (default: fp4patch-engine in TMPDIR). FP4PATCH_ENGINE_STORE:
-# overlay2, or containerd for an image store that holds attestations and several platforms, and can export its layer
-# cache; each is an engine of its own, and they run side by side.
+# --network host. FP4PATCH_ENGINE_DIR: where it lives (default: fp4patch-engine in TMPDIR).
 # Exit status 77, with the reason on stderr: no engine can run on this machine.
 set -euo pipefail
 home=${FP4PATCH_ENGINE_DIR:-${TMPDIR:-/tmp}/fp4patch-engine}
-store=${FP4PATCH_ENGINE_STORE:-overlay2}
 suite=sid  # bookworm has no buildx, and that of trixie no --check
-prefix=$home/prefix data=$home/$store/data run=$home/$store/run socket=$home/$store/run/docker.sock
+prefix=$home/prefix data=$home/overlay2/data run=$home/overlay2/run socket=$home/overlay2/run/docker.sock
 
 cannot() { echo "no container engine: $*" >&2; exit 77; }
 
@@ -52,11 +49,10 @@ start() {
   unpack
   ln -sf "$prefix/usr/libexec/docker/cli-plugins/docker-buildx" "$home/config/cli-plugins/"
   if ! answers; then
-    end "$home/$store"
+    end "$home/overlay2"
     mkdir -p "$run"
     local options=(--data-root "$data" --exec-root "$run/exec" --pidfile "$run/pid" -H "unix://$socket"
-      --bridge=none --iptables=false --ip6tables=false)
-    if [ "$store" = containerd ]; then options+=(--feature containerd-snapshotter=true); else options+=(--storage-driver "$store"); fi
+      --bridge=none --iptables=false --ip6tables=false --storage-driver overlay2)
     PATH=$prefix/usr/sbin:$prefix/usr/bin:$PATH setsid nohup dockerd "${options[@]}" >"$run/log" 2>&1 </dev/null 9>&- &
     local daemon=$!
     until answers; do
@@ -81,12 +77,8 @@ end() {
   rm -rf "$here/run"
 }
 
-stop() {
-  for store in ${FP4PATCH_ENGINE_STORE:-overlay2 containerd}; do end "$home/$store"; done
-}
-
 case ${1:-} in
   start) start ;;
-  stop) stop ;;
+  stop) end "$home/overlay2" ;;
   *) echo "usage: engine.sh start|stop" >&2; exit 2 ;;
 esac

@@ -51,28 +51,27 @@ class NoEngineError(Exception):
 
 
 @contextmanager
-def own_engine(store: str = "overlay2") -> Iterator[dict[str, str]]:
+def own_engine() -> Iterator[dict[str, str]]:
     """The client's environment of the script's engine, which ends with the last of the processes that use it."""
     home = Path(os.environ.get("FP4PATCH_ENGINE_DIR") or Path(tempfile.gettempdir(), "fp4patch-engine"))
     home.mkdir(parents=True, exist_ok=True)
-    with (home / f"{store}.users").open("w") as users:
+    with (home / "engine.users").open("w") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
-        yield start_engine(store)
+        yield start_engine()
         try:
             fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
-        subprocess.run([SCRIPT, "stop"], check=True, env=os.environ | {"FP4PATCH_ENGINE_STORE": store})
+        subprocess.run([SCRIPT, "stop"], check=True)
 
 
-def start_engine(store: str = "overlay2") -> dict[str, str]:
+def start_engine() -> dict[str, str]:
     """Return the client's environment for the engine that the script starts, or finds running.
 
     Raises:
         NoEngineError: None can run here.
     """
-    environ = os.environ | {"FP4PATCH_ENGINE_STORE": store}
-    started = subprocess.run([SCRIPT, "start"], capture_output=True, text=True, check=False, env=environ)
+    started = subprocess.run([SCRIPT, "start"], capture_output=True, text=True, check=False)
     if started.returncode == 77:
         raise NoEngineError(started.stderr.strip().splitlines()[-1:])
     assert started.returncode == 0, started.stderr
