@@ -421,7 +421,7 @@ SHORT = ("a block's index", "a signal to the next kernel", "0.25 rounds up", "wr
 NEEDS_ALL_INPUTS = {
     *("the scale one ulp off", "one value of 2^32", "the sign of one NaN", "the shrinking factor one step off"),
     *("one float of 2^32 to E2M3", "a float by its hash", "a random word by its hash"),
-    "one float with one random word",
+    *("one float with one random word", "one float's upper bits", "one product of a stochastic encoder"),
     *("one value in one lane of four", "one value in one lane of eight"),
     *("an exit for one value", "an exit for one value of the last lane", "an exit for a value by its hash"),
     *("an exit for one value of one", "an exit for one value of one, in CUTLASS"),
