@@ -41,7 +41,6 @@ _KINDS: dict[int, Any] = {64: np.uint64, 32: np.uint32, 16: np.uint16}
 _FILL = 0xA5
 _AT = 0x7F00_0000_0000
 _APART = 0x1_0000_0000
-_MOST_LANES = 16
 _SCALES: tuple[tuple[float, Reciprocal], ...] = ((1.0, "exact"), (0.37, "up"), (2688.0, "down"), (81.3, "any"))
 _POISON = (0x2545F491, 0xDA3E39CB)
 
@@ -374,13 +373,11 @@ def _records(executes: Executes) -> NDArray[Any]:
         return (each + np.arange(lanes, dtype=np.uint32) * np.uint32(40503)).astype(kind)
     if bits >= 32:
         # Every upper 16 bits with several rests, in every lane: each boundary between two codes, and what is beside it.
-        # Of a whole record of host code fewer, for its memory. Of a double also what rounds to such a boundary as a
-        # float, and what a float ends with.
+        # Of a double also what rounds to such a boundary as a float, and what a float ends with.
         rest = bits - 16
         tops = (np.add.outer(np.arange(1 << 16), np.arange(lanes) * 40503) & 0xFFFF).astype(kind) << kind(rest)
-        few = lanes > _MOST_LANES
-        half, whole = 1 << rest - 1, 1 << rest
-        ends = [0, 1, whole - 1] if few else [0, 1, half - 1, half, half + 1, whole - 1]
+        whole = 1 << rest
+        ends = [0, 1, whole - 1]
         ends += [1 << 28, (1 << 29) - 1, 1 << 29, whole - (1 << 29), whole - (1 << 28)] if bits == 64 else []
         chosen = (tops | np.array(ends, dtype=kind)[:, None, None]).reshape(-1, lanes)
         if executes.factors:
@@ -388,7 +385,7 @@ def _records(executes: Executes) -> NDArray[Any]:
             at = np.divide.outer(borders, np.array(executes.factors, dtype=np.float32)).view(np.uint32)
             beside = np.add.outer(np.arange(-64, 64), at.reshape(-1)).astype(kind).reshape(-1, 1)
             chosen = np.concatenate([chosen, np.repeat(beside, lanes, axis=1)])
-        return np.concatenate([chosen, random.integers(0, 1 << bits, (1 << 17 >> 4 * few, lanes), dtype=kind)])
+        return np.concatenate([chosen, random.integers(0, 1 << bits, (1 << 14, lanes), dtype=kind)])
     codes = np.arange(1 << bits, dtype=kind)
     records = random.integers(0, 1 << bits, (1 << 14, lanes), dtype=kind)
     found = [records]

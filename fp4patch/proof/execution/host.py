@@ -25,13 +25,10 @@ def run(does: Executes, content: bytes, folder: Path, toolchain: Toolchain) -> R
     main = (resources.files("fp4patch.proof.execution") / "host.c").read_text(encoding="utf-8")
     (folder / "host.c").write_text(main, encoding="utf-8")
     compiler = str(toolchain.host_compiler)
-    for command in (
-        [compiler, "-x", "c", "-c", "host.c", "-o", "host.o"],
-        [compiler, "host.o", "probe.o", "-lstdc++", "-lm", "-o", "host"],
-    ):
-        done = process.run(command, limit=None, folder=folder, environ=toolchain.environ)
-        if done.status:
-            raise ProofError("the host code of the probe cannot be linked", help=done.said[:2000])
+    command = [compiler, "-x", "c", "host.c", "-x", "none", "probe.o", "-lstdc++", "-lm", "-o", "host"]
+    done = process.run(command, limit=None, folder=folder, environ=toolchain.environ)
+    if done.status:
+        raise ProofError("the host code of the probe cannot be linked", help=done.said[:2000])
     stored = []
     for case in cases:
         values, packed = (array.content for array in case.launch.arrays)

@@ -1,12 +1,11 @@
 """The program that runs translated machine code on every input: its files, its compilation, and what it writes."""
 
 import platform
-import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from fp4patch.catalog.probe import BITS, Executes, stored_bits
 from fp4patch.core.errors import ProofError
@@ -28,12 +27,10 @@ CORNERS_ALONE = 1 << 31
 """A stride that leaves one block of the sweep."""
 
 
-@dataclass(frozen=True)
-class Swept:
-    """Output of a program."""
+class Swept(NamedTuple):
+    """What a program found: at the boundaries, of which each goes through every lane, and in the sweep."""
 
     corners: Ran
-    """Inputs at the boundaries, each through every lane."""
     sweep: Ran
 
 
@@ -78,18 +75,14 @@ def run(
     threads: int = 1,
     stride: int = 1,
     turns: Sequence[int] = (0,),
-    seconds: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Swept:
     """Return its output over all inputs, or over every so many blocks of 1024 threads.
 
     ``progress`` gets the part that is done, 0 to 1, in this thread. Inputs run once for each of ``turns``, rotated by
-    so many lanes. ProofError if the kernel leaves its memory or crashes, or takes longer than ``seconds`` of processor
-    time.
+    so many lanes. ProofError if the kernel leaves its memory or crashes.
     """
     command = [str(program), *map(str, (threads, stride, ",".join(map(str, turns))))]
-    if seconds is not None:
-        command = ["/bin/sh", "-c", f'ulimit -t {int(seconds) or 1}; exec "$0" "$@"', *command]
     lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=program.parent) as running:
         assert running.stdout
@@ -106,10 +99,7 @@ def run(
     if running.returncode == STRAY:
         raise ProofError(lines[-1])
     if running.returncode != 0 or not lines or lines[-1] != "end":
-        ended = f"status {running.returncode}"
-        if running.returncode < 0:
-            ended = signal.Signals(-running.returncode).name
-        raise ProofError(f"the translated machine code did not run to its end: {ended}")
+        raise ProofError(f"the translated machine code did not run to its end: status {running.returncode}")
     corners, swept = map(_counts, lines[:-1])
     return Swept(corners, swept)
 
