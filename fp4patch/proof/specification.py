@@ -6,9 +6,8 @@ adjacent, so it is a short list.
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
 
 def _magnitudes(mantissa: int, exponent: int) -> tuple[float, ...]:
@@ -24,30 +23,15 @@ FORMATS = {"e2m1": _magnitudes(1, 2), "e2m3": _magnitudes(3, 2), "e3m2": _magnit
 MAGNITUDES = FORMATS["e2m1"]
 """Values of the codes 0 to 7 (5.3.3)."""
 
-_INFINITY, _SIGN, _ALL = 0x7F80_0000, 0x8000_0000, 0xFFFF_FFFF
+_INFINITY, _SIGN = 0x7F80_0000, 0x8000_0000
 
 
-class InputClass(StrEnum):
-    """Classes of float32 inputs that encoders are known to treat differently."""
-
-    ZERO = "+0"
-    NEGATIVE_ZERO = "-0"
-    FINITE = "finite"
-    """Finite numbers without the zeros."""
-    INFINITE = "infinity"
-    NAN = "+NaN"
-    """Quiet and signalling NaNs with any payload and a clear sign bit."""
-    NEGATIVE_NAN = "-NaN"
-
-
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """Neighbouring float32 bit patterns, both ends included, that have one code."""
 
     first: int
     last: int
     code: int
-    cls: InputClass
 
 
 def specification(form: str = "e2m1") -> tuple[Interval, ...]:
@@ -57,24 +41,17 @@ def specification(form: str = "e2m1") -> tuple[Interval, ...]:
     """
     magnitudes = FORMATS[form]
     greatest, sign = len(magnitudes) - 1, len(magnitudes)
-    positive: list[Interval] = [Interval(0, 0, 0, InputClass.ZERO)]
+    positive: list[Interval] = []
     for code, last in enumerate(_last_of_code(magnitudes)):
-        positive.append(Interval(positive[-1].last + 1, last, code, InputClass.FINITE))
-    positive.append(Interval(_INFINITY, _INFINITY, greatest, InputClass.INFINITE))
-    mirrored = {InputClass.ZERO: InputClass.NEGATIVE_ZERO}
-    negative = [Interval(i.first | _SIGN, i.last | _SIGN, i.code | sign, mirrored.get(i.cls, i.cls)) for i in positive]
-    return (
-        *positive,
-        Interval(_INFINITY + 1, _SIGN - 1, greatest, InputClass.NAN),
-        *negative,
-        Interval((_INFINITY | _SIGN) + 1, _ALL, greatest, InputClass.NEGATIVE_NAN),
-    )
+        positive.append(Interval(positive[-1].last + 1 if positive else 0, last, code))
+    negative = [Interval(first | _SIGN, last | _SIGN, code | sign) for first, last, code in positive]
+    nans = [Interval((_INFINITY | bit) + 1, _SIGN - 1 | bit, greatest) for bit in (0, _SIGN)]
+    return (*positive, nans[0], *negative, nans[1])
 
 
 def interval_lines(form: str = "e2m1") -> str:
-    """Return the specification as lines of a C initializer: first, last, code, and the number of the class."""
-    classes = tuple(InputClass)
-    return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {classes.index(i.cls)}}},\n" for i in specification(form))
+    """Return the specification as lines of a C initializer: first, last, code."""
+    return "".join(f"{{{first:#x}, {last:#x}, {code}}},\n" for first, last, code in specification(form))
 
 
 def _last_of_code(magnitudes: Sequence[float]) -> Iterator[int]:
@@ -82,4 +59,4 @@ def _last_of_code(magnitudes: Sequence[float]) -> Iterator[int]:
     for code, (below, above) in enumerate(pairwise(magnitudes)):
         (border,) = struct.unpack("<I", struct.pack("<f", (below + above) / 2))  # a float32 of few bits: exact
         yield border - code % 2  # a tie goes to the even code
-    yield _INFINITY - 1
+    yield _INFINITY

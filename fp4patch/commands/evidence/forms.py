@@ -9,7 +9,7 @@ from functools import cache
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.catalog.probe import BITS, Executes, Format
-from fp4patch.proof.specification import FORMATS, InputClass, specification
+from fp4patch.proof.specification import FORMATS, specification
 
 FORMATS_IN_ORDER: tuple[Format, ...] = ("float32", "float16", "bfloat16", "e2m1", "e2m3", "e3m2")
 """Formats by their number in ``program/conversion.h``."""
@@ -69,7 +69,7 @@ def tables() -> str:
     lines = ["// Made by fp4patch from the specification of the formats."]
     for form, magnitudes in FORMATS.items():
         codes = len(magnitudes)
-        first = {i.code: i.first for i in reversed(specification(form)) if i.cls is InputClass.FINITE}
+        first = {i.code: i.first for i in reversed(specification(form))}
         values = [int.from_bytes(struct.pack(">f", float(magnitude))) for magnitude in magnitudes]
         signed = [*values, *(value | 1 << 31 for value in values)]
         for name, row in (("from", [first[code] for code in range(1, codes)]), ("value", signed)):

@@ -5,7 +5,7 @@
 //   FP4PATCH_BITS        bits that a value takes where it is stored: 4 or 8; FP4PATCH_SIGN: which of them is the sign
 //   FP4PATCH_PARAMETERS  where the kernel's parameters begin in constant bank 0, in bytes
 //   FP4PATCH_BLOCK_SIZE  where blockDim.x stands in it
-// and beside kernel.inc, runtime.h, immediates.inc and intervals.inc: lines {first, last, code, class}.
+// and beside kernel.inc, runtime.h, immediates.inc and intervals.inc: lines {first, last, code}.
 // Run as: sweep THREADS STRIDE TURNS
 //   STRIDE  1 for all inputs; else every so many blocks alone
 //   TURNS   by how much the inputs are rotated over the lanes, for each time that all of them run: 0, or 0,4
@@ -185,7 +185,7 @@ static void run_checked(uint32_t number) {
 // --- the specification -----------------------------------------------------------------------------------------------
 
 struct interval {
-  uint32_t first, last, code, class;  // the class is not used
+  uint32_t first, last, code;
 };
 static const struct interval intervals[] = {
 #include "intervals.inc"
