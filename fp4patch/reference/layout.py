@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fp4patch.reference.formats import Codes
 
@@ -32,30 +31,5 @@ def scale_offset(row: Any, k: Any, columns: int) -> Any:
     another; within a tile, rows 0, 32, 64 and 96 are side by side, since one thread of ``mma`` holds four (PTX ISA,
     block scaling; cuBLAS, "1D Block Scaling Factors Layout").
     """
-    tile = row // _ROWS * _tiles(columns, _COLUMNS) + k // _COLUMNS
+    tile = row // _ROWS * -(-columns // _COLUMNS) + k // _COLUMNS
     return tile * _TILE + row % 32 * 16 + row % _ROWS // 32 * 4 + k % _COLUMNS
-
-
-def swizzle_scales(scales: Codes) -> Codes:
-    """Return scales of ``(rows, columns)`` in the order that ``mma`` and cuBLAS read, zero-padded to whole tiles."""
-    rows, columns = scales.shape
-    tall, wide = _tiles(rows, _ROWS), _tiles(columns, _COLUMNS)
-    padded = np.zeros((tall * _ROWS, wide * _COLUMNS), dtype=np.uint8)
-    padded[:rows, :columns] = scales
-    return padded.reshape(tall, 4, 32, wide, _COLUMNS).transpose(0, 3, 2, 1, 4).reshape(-1)
-
-
-def unswizzle_scales(swizzled: Codes, rows: int, columns: int) -> NDArray[np.uint8]:
-    """Undo ``swizzle_scales`` and remove the padding: ``(rows, columns)``. ValueError if the size does not match."""
-    tall, wide = _tiles(rows, _ROWS), _tiles(columns, _COLUMNS)
-    flat = np.asarray(swizzled, dtype=np.uint8).reshape(-1)
-    if flat.size != tall * wide * _TILE:
-        raise ValueError(
-            f"{rows} x {columns} scales take {tall * wide * _TILE} bytes with their padding, not {flat.size}"
-        )
-    tiles = flat.reshape(tall, wide, 32, 4, _COLUMNS).transpose(0, 3, 2, 1, 4)
-    return tiles.reshape(tall * _ROWS, wide * _COLUMNS)[:rows, :columns]
-
-
-def _tiles(extent: int, size: int) -> int:
-    return -(-extent // size)
