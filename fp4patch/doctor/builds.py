@@ -111,11 +111,9 @@ def best_of(gpu: Arch, gpus: Sequence[Arch], rows: Sequence[BuildRow]) -> list[B
         bare = bool(asked) and not all(arch.suffix for arch in Arch.parse_list(asked, ptx=True))
         return bool(unserved), any(served), not names(asked, gpu), bare, len(re.findall(r"[;\s]", asked))
 
-    serving = {asked for asked, made in lists.items() if any(row.reaches[gpu] is Reach.SUFFIXED for row in made)}
-    if not serving:
-        return []
-    chosen = min((asked for asked in lists if asked in serving), key=rank)
-    return [row for row in lists[chosen] if row.reaches[gpu] is Reach.SUFFIXED]
+    serving = (asked for asked, made in lists.items() if any(row.reaches[gpu] is Reach.SUFFIXED for row in made))
+    chosen = min(serving, key=rank, default="")
+    return [row for row in lists.get(chosen, ()) if row.reaches[gpu] is Reach.SUFFIXED]
 
 
 def names(asked: str, gpu: Arch) -> bool:

@@ -173,6 +173,9 @@ def _answer(  # noqa: PLR0911 - one return an answer
     if not found:
         verdict = f"no architecture is set in the {counted(project.read, 'file')} read"
         return Answer(gpu, Level.NONE, verdict, (), _how(project, gpu))
+    statements = [statement for source in project.sources.values() for statement in source.statements]
+    if statements and not any(_is_for(statement.kind, gpu) for statement in statements):
+        return Answer(gpu, Level.RED, _FOR_OTHERS, (places(statements),), remedies.of("other_gpus", gpu=gpu))
     by_outcome: dict[tuple[Level, str], tuple[Setting, Answer]] = {}
     for setting in found:
         one = _of_setting(gpu, project, setting.on(gpu), question, cuda)
@@ -251,9 +254,6 @@ def _stopped(gpu: Arch, project: Project, setting: Setting, question: Question) 
     if stated and (stops := refused(Version(stated), (*setting.code, *setting.ptx))):
         told = "" if question.cuda else ", which the base image has"
         return Answer(gpu, Level.RED, "nothing is compiled", (f"{place}: {stops}{told}",), remedies.of("cuda_too_old"))
-    kinds = {statement.kind for source in project.sources.values() for statement in source.statements}
-    if kinds and not any(_is_for(kind, gpu) for kind in kinds):
-        return Answer(gpu, Level.RED, _FOR_OTHERS, (place,), remedies.of("other_gpus", gpu=gpu))
     return None
 
 
@@ -269,12 +269,12 @@ def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -
         # One target for which a statement does not compile ends the build.
         for arch in dict.fromkeys((chosen, *(arch for arch in (*code, *ptx) if arch.major == gpu.major))):
             left = {(s, arch): fate for file in part.files for s, fate in part.preprocessor(arch).left(file).items()}
-            if failing := _failing(left, gpu):
-                (statement, _), *others = failing
-                more = f", and {len(others)} more" if others else ""
+            absent = [s for (s, _), (what, _) in left.items() if what is Left.COMPILED and not s.kind.compiles(arch)]
+            if failing := [statement for statement in absent if _is_for(statement.kind, gpu)]:
+                more = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
                 having = (replace(gpu, suffix=suffix) for suffix in ("a", "f"))
-                needed = listed([target for target in having if statement.kind.supported(target)], "or")
-                why = f"{statement.place}{more} is compiled for {arch}, and {statement.kind} needs {needed}"
+                needed = listed([target for target in having if failing[0].kind.supported(target)], "or")
+                why = f"{failing[0].place}{more} is compiled for {arch}, and {failing[0].kind} needs {needed}"
                 return with_target(Answer(gpu, Level.RED, "it does not compile", (why, place)), question)
             fates = {**left, **fates} if arch == chosen else fates
     answer = _of_fates(gpu, fates, place, question)
@@ -299,18 +299,6 @@ def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[State
             if statement.kind is StatementKind.CONVERSION:
                 found.setdefault(what, []).append(statement)
     return found
-
-
-def _failing(fates: Fates, gpu: Arch) -> list[tuple[Statement, Arch]]:
-    """Return the statements that are compiled for a target without the instruction, which the GPU has."""
-    return [
-        (statement, target)
-        for (statement, target), (left, _) in fates.items()
-        if left is Left.COMPILED
-        and statement.kind is not StatementKind.INTRINSIC
-        and statement.kind.supported(replace(gpu, suffix="a"))
-        and not statement.kind.supported(target)
-    ]
 
 
 def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question) -> Answer:
@@ -355,7 +343,7 @@ def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question) -> Answer
 
 
 def _is_for(kind: StatementKind, gpu: Arch) -> bool:
-    return kind.supported(replace(gpu, suffix="a")) or kind is StatementKind.INTRINSIC
+    return kind.compiles(replace(gpu, suffix="a"))
 
 
 def _kinds_of(statements: Sequence[Statement]) -> tuple[bool, bool]:

@@ -33,7 +33,7 @@ class StatementKind(StrEnum):
     INTRINSIC = "cuda_fp4.h conversion"
 
     def supported(self, target: Arch) -> bool:
-        """Return whether a target has the instruction. An intrinsic compiles for every target: to software on others.
+        """Return whether a target has the instruction.
 
         The table is that of docs/facts.md: what each ptxas from CUDA 12.9 on accepts.
         """
@@ -46,6 +46,10 @@ class StatementKind(StrEnum):
         if self is StatementKind.SPARSE:
             return target.major == 12 and target.suffix == "a"
         return target.major in (10, 11, 12)
+
+    def compiles(self, target: Arch) -> bool:
+        """Return whether it can be compiled for a target: an intrinsic for all, to software on those without it."""
+        return self is StatementKind.INTRINSIC or self.supported(target)
 
 
 _PATTERNS = (

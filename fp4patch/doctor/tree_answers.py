@@ -21,7 +21,7 @@ from fp4patch.core.release import covers
 from fp4patch.core.results import State
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor.builds import best_of, names, quoted
-from fp4patch.doctor.projects import places
+from fp4patch.doctor.projects import places, reserved
 from fp4patch.doctor.result import Question, Recommendation, TreeReport
 from fp4patch.doctor.statements import Left
 from fp4patch.doctor.tree import TreeFacts, cuda_of
@@ -255,8 +255,7 @@ def _guarded(case: _Case, answer: Answer) -> Answer:
         return Answer(answer.gpu, Level.RED, "conversions are left out", (why, *answer.evidence), todo)
     for what, said in ((Left.OTHER, "with software in its place"), (Left.UNKNOWN, Left.UNKNOWN.value)):
         if (some := left.get(what)) and case.variant is None:
-            evidence = (*answer.evidence, f"for {target}, {counted(len(some), 'conversion')} {said}: {places(some)}")
-            answer = replace(answer, level=Level.YELLOW, evidence=evidence, reservations=answer.reservations + 1)
+            answer = reserved(answer, f"for {target}, {counted(len(some), 'conversion')} {said}: {places(some)}")
     return answer
 
 
