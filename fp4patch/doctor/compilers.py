@@ -37,20 +37,18 @@ class Toolkit:
     place: str
     """Way in which it was found first: ``CUDA_HOME``, ``PATH``, ``/usr/local/cuda``."""
     release: str
-    """What its nvcc states, or its ptxas if it has no nvcc: ``13.0.88``. Empty if that does not run."""
+    """What its nvcc states, or its ptxas if it has no nvcc: ``13.0.88``."""
 
 
 def toolkits(host: Host) -> tuple[Toolkit, ...]:
-    """Return each toolkit once, in the order in which a build would meet them."""
+    """Return each toolkit that runs once, in the order in which a build would meet them."""
     found: dict[Path, Toolkit] = {}
     for place, root in _roots(host):
         tool = next((tool for name in ("nvcc", "ptxas") if (tool := root / "bin" / name).is_file()), None)
         if tool is None or root.resolve() in found:
             continue
-        release = ""
         with suppress(ToolchainError):
-            release = version_of(tool)
-        found[root.resolve()] = Toolkit(root.resolve(), place, release)
+            found[root.resolve()] = Toolkit(root.resolve(), place, version_of(tool))
     return tuple(found.values())
 
 
@@ -95,8 +93,6 @@ def examine(host: Host, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
 
 
 def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:
-    if not kit.release:
-        return remedies.finding(Level.YELLOW, "CUDA", f"{kit.root} ({kit.place}) does not run", "toolkit_broken")
     subject = f"CUDA {kit.release}"
     about = f"{kit.root} ({kit.place}{'; fp4patch uses it' if used else ''})"
     lacking = [gpu for gpu in gpus if not has(Version(kit.release), gpu)]

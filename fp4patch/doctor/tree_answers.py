@@ -72,9 +72,11 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
         verb = "apply" if facts.state is State.OUTDATED else "verify"
         command = f"fp4patch {verb} --variant {facts.variant} {root}"
     case = _Case(facts, question, cuda, rows, "" if facts.variant else command)
-    answers = [answer for gpu in question.concerned if (answer := _answer(case, gpu))]
+    answers = {gpu: _answer(case, gpu) for gpu in question.concerned}
+    if None in answers.values():
+        answers |= {answer.gpu: answer for answer in facts.project(question) if answers[answer.gpu] is None}
     none = "the build of this target is not evaluated"
-    answers = answers or [*facts.project(question)] or [Answer(gpu, Level.NONE, none) for gpu in question.gpus]
+    every = [answer or Answer(gpu, Level.NONE, none) for gpu, answer in answers.items()]
     defects = _defects(facts, question, apply)
     return TreeReport(
         root=str(facts.tree.root),
@@ -87,7 +89,7 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
         builds=rows,
         recommended=Recommendation(advice.variant if advice else None, advice.because if advice else "", command),
         findings=(*facts.findings, *(finding for _, finding in defects), *notes),
-        answers=tuple(_with_defect(_guarded(case, answer), defects) for answer in answers),
+        answers=tuple(_with_defect(_guarded(case, answer), defects) for answer in every),
     )
 
 

@@ -67,6 +67,6 @@ def test_no_compiler_at_all_is_yellow(tmp_path: Path) -> None:
 def test_a_program_that_does_not_run_is_named(tmp_path: Path) -> None:
     kit = toolkit(tmp_path / "root/usr/local/cuda", "13.0.88")
     program(kit / "bin/nvcc", "exit 1")
-    finding = compilers.examine(machine(tmp_path))[0]
-    assert finding.level is Level.YELLOW
+    (finding,) = compilers.examine(machine(tmp_path))
+    assert (finding.subject, finding.level) == ("compiler", Level.YELLOW)
     assert str(kit) in finding.found
