@@ -215,14 +215,6 @@ def test_a_file_that_cannot_be_patched_refuses_everything(
     assert snapshot(tree) == before
 
 
-def test_what_is_no_tree_is_refused(fp4patch: Callable[..., Said], tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    refused = fp4patch("apply", "--variant", "next2", tmp_path / "empty")
-    assert refused.status == 1
-    assert "is not a source tree of a known target" in refused.err
-    assert fp4patch("status", "--json", tmp_path / "not-there").status == 1
-
-
 def test_a_variant_of_another_fp4patch_is_said_to_be_one(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     fp4patch("apply", "--variant", "next2", tree)

@@ -1,4 +1,4 @@
-"""Output of ``apply`` and ``status``: changes, reasons of edits with nothing to do, refusals, states."""
+"""Output of ``apply``: changes, and what is left, with the reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from fp4patch.commands import apply as report
-from fp4patch.core.results import Problem, State
+from fp4patch.core.results import State
 from fp4patch.tree.apply import Applied, ApplyState, TreeResult
 from fp4patch.tree.receipt import PatchStatus, Remainder
 from fp4patch.tree.write import FileResult
@@ -17,12 +17,10 @@ PATCHES = (
     PatchStatus("vllm/gdn-prefill", State.UPSTREAMED, "since 0.30: the kernel is chosen on SM12x"),
 )
 LEFT = tuple(Remainder("vllm/e2m1-asm", "c.py", line, "e2m1x2", "it is a test") for line in (3, 4))
-FOREIGN = Problem("the pristine bytes", "a file that was edited since", file="a.h", state=State.FOREIGN)
 
 
-def tree(name: str, state: ApplyState, *problems: Problem) -> TreeResult:
-    changed = FileResult("b.h", ("vllm/e2m1-asm 1",), b"old\n", b"new\n")
-    return TreeResult(Path(name), "vllm", "0.33.0", "next3", state, (changed,), problems, PATCHES, ("a note",), LEFT)
+CHANGED = FileResult("b.h", ("vllm/e2m1-asm 1",), b"old\n", b"new\n")
+TREE = TreeResult(Path("t"), "vllm", "0.33.0", "next3", ApplyState.APPLIED, (CHANGED,), (), PATCHES, ("a note",), LEFT)
 
 
 def printed(thing: object) -> str:
@@ -33,7 +31,7 @@ def printed(thing: object) -> str:
 
 
 def test_each_file_is_below_the_patch_that_changes_it_and_what_is_left_has_its_reason() -> None:
-    text = printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=False))
+    text = printed(report.text(Applied("apply", True, (TREE,)), diff=False))
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[0] == "t: next3 applied to vllm 0.33.0, 1 file changed"
     assert lines[1].startswith("vllm/e2m1-asm: ")
@@ -41,14 +39,4 @@ def test_each_file_is_below_the_patch_that_changes_it_and_what_is_left_has_its_r
     assert "vllm/gdn-prefill: since 0.30: the kernel is chosen on SM12x" in lines
     assert "2 places: it is a test" in lines
     assert lines[-1] == "next: `fp4patch verify t` compiles and checks the code"
-    assert "c.py:3: e2m1x2" in printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=True))
-
-
-def test_a_refusal_names_the_tree_and_the_file_and_says_a_thing_once() -> None:
-    refused = Applied(
-        "apply", True, (tree("one", ApplyState.REFUSED, FOREIGN, FOREIGN), tree("two", ApplyState.REFUSED))
-    )
-    assert "b.h" not in printed(report.text(refused, diff=False))
-    lines = printed(report.refusal(refused)).splitlines()
-    assert lines[:2] == ["one:", "error: a.h: foreign"]
-    assert len(lines) == 3
+    assert "c.py:3: e2m1x2" in printed(report.text(Applied("apply", True, (TREE,)), diff=True))

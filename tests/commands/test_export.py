@@ -13,7 +13,7 @@ from command import Said, snapshot
 from small_cutlass import checkout, git, small_cutlass
 
 from fp4patch.catalog.manifest import load
-from fp4patch.tree.stamp import stamped, unstamped
+from fp4patch.tree.stamp import unstamped
 
 Run = Callable[..., Said]
 GetTree = Callable[[str, str], Path]
@@ -127,9 +127,3 @@ def test_a_mistake_is_one_sentence(cutlass: Path, fp4patch: Run) -> None:
     said = fp4patch("export", "--variant", "next2", "--patch", "e2m1-encode", cutlass)
     assert (said.status, said.out) == (2, "")
     assert "e2m1-encode is not a patch of next2" in said.err
-
-
-@pytest.mark.parametrize("text", [b"a\nb\n", b"a\nb", b"a\r\nb\r\n", b"a\r\nb", b""])
-def test_the_last_line_is_taken_off_as_it_was_put_on(text: bytes) -> None:
-    assert unstamped(stamped(text, b"x", "a.h", "next3", ("cutlass/e 1",))) == text
-    assert unstamped(text) == text

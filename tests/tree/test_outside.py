@@ -98,15 +98,6 @@ def test_edits_of_the_variant_find_what_a_diff_has_added(fp4patch: Command, tree
     assert file["patches"] == ["mlx/pr-2 1", "mlx/family-guard 1"]
 
 
-def test_what_git_clean_leaves_of_a_diff_is_not_taken_for_upstreams(fp4patch: Command, tree: Path, patch: Path) -> None:
-    fp4patch("apply", "--variant", "native", "--with", patch, tree)
-    shutil.rmtree(tree / ".fp4patch")
-    refused = fp4patch("apply", "--variant", "native", "--with", patch, tree)
-    assert refused.status == 1
-    assert f"{SETUP}" in refused.err
-    assert "without its receipt" in " ".join(refused.err.split())
-
-
 def test_an_interrupted_change_of_diffs_is_completed_or_reverted(
     fp4patch: Command, tree: Path, patch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
