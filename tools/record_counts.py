@@ -29,10 +29,10 @@ def add(records: Recorded, report: Mapping[str, Any]) -> None:
         if failed or row["kind"] != "sass" or row["identical"] or not row["after"]:
             continue
         rows = probes.setdefault(row["probe"], {})
-        known = rows.get(row["arch"], Counts((0,) * len(METRICS))).numbers
+        known = rows.get(row["arch"], (0,) * len(METRICS))
         limits = (row["after"][name] * (100 + TOLERANCE) // 100 for name in METRICS)
         larger = (None if old is None else max(old, new) for old, new in zip(known, limits, strict=True))
-        rows[row["arch"]] = Counts(tuple(larger))
+        rows[row["arch"]] = Counts(*larger)
 
 
 def text(records: Recorded, releases: Mapping[str, Iterable[str]]) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.core.arch import Arch
@@ -27,35 +27,33 @@ TOLERANCE = 15
 RULE = "no count above its recorded limit"
 """The check of the counts of a row."""
 
-METRICS = ("instructions", "branches", "local", "f64")
 _count = operator.attrgetter("size", "branches", "local", "f64")
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Limits of instructions, branches, accesses to local memory and double-precision instructions of a kernel."""
+class Counts(NamedTuple):
+    """Limits of a kernel's code; None: not limited."""
 
-    numbers: tuple[int | None, ...]
-    """In the order of METRICS; None: not limited."""
+    instructions: int | None
+    branches: int | None
+    local: int | None
+    f64: int | None
 
     @classmethod
     def parse(cls, text: str) -> Counts:
         """Return the limits of ``50 * 0 0``."""
-        numbers = tuple(None if word == "*" else int(word) for word in text.split(" "))
-        if len(numbers) != len(METRICS):
-            raise ValueError(f"{text!r} has not {len(METRICS)} counts")
-        return cls(numbers)
+        return cls(*(None if word == "*" else int(word) for word in text.split(" ")))
 
     def __str__(self) -> str:
-        return " ".join("*" if number is None else str(number) for number in self.numbers)
+        return " ".join("*" if limit is None else str(limit) for limit in self)
 
     def exceeded(self, numbers: Sequence[int]) -> Iterator[str]:
         """Yield a clause for each number that is above its limit."""
-        for name, number, limit in zip(METRICS, numbers, self.numbers, strict=True):
+        for name, number, limit in zip(METRICS, numbers, self, strict=True):
             if limit is not None and number > limit:
                 yield f"{number} {name}, at most {limit}"
 
 
+METRICS = Counts._fields
 Records = Mapping[str, Mapping[str, Mapping[str, Counts]]]
 """Limits by release of the compiler (``13.0``), probe and target."""
 
@@ -74,7 +72,7 @@ def recorded(file: Path) -> Records:
         }
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise ManifestError(
             f"{file} holds no counts: {error}", help="python -m tools.record_counts writes it"
         ) from error
