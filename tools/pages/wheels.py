@@ -3,7 +3,7 @@
     python -m tools.regenerate wheels REQUIREMENT...        # vllm==0.33.0 bitsandbytes==0.50.2
 
 Reads each wheel where it is, by ranges, as `fp4patch doctor REQUIREMENT` does: those for x86-64 and for arm64, where
-the index has both. Rows of wheels that are not named stay as they are.
+the index has both; one for arm64 with the same answers has no row. Rows of wheels that are not named stay as they are.
 """
 
 from __future__ import annotations
@@ -44,12 +44,15 @@ def main(requirements: list[str]) -> None:
     heads, rule, *lines = (BEGIN + table).splitlines()
     rows = {line.split(" | ")[0]: line for line in lines}
     for requirement in requirements:
+        answers: list[str] = []
         for machine, note in MACHINES.items():
             try:
                 with published(requirement, machine) as (name, content, size):
                     line = row(examine_wheel(name, content, size), "" if name.endswith("-any.whl") else note)
             except UsageError:
                 continue  # there is none for this processor
-            rows[line.split(" | ")[0]] = line
+            if line.split(" | ")[2:] != answers:
+                rows[line.split(" | ")[0]] = line
+            answers = line.split(" | ")[2:]
             print(line, flush=True)  # noqa: T201 - a script
     PAGE.write_text(head + "\n".join([heads, rule, *sorted(rows.values())]) + "\n", encoding="utf-8")
