@@ -1,0 +1,67 @@
+"""Measure what fp4patch costs on a tree, beside grep and git.
+
+    python -m tools.regenerate times TREE...
+
+It replaces the table of docs/times.md. Each figure is the processor's seconds of one command and of all that it starts,
+on a copy of the tree that is committed to git, with an empty cache of fp4patch; the files were read before.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from fp4patch.catalog.identify import identify
+from fp4patch.catalog.manifest import load
+from tools.pages._made_part import write
+
+PAGE = Path(__file__).parents[2] / "docs/times.md"
+OWN = (sys.executable, "-m", "fp4patch")
+GIT = ("git", "-c", "user.name=times", "-c", "user.email=times@localhost")
+COMMANDS: Mapping[str, Sequence[str]] = {
+    "`grep -rIl e2m1`": ("grep", "-rIl", "e2m1", "."),
+    "`git status`": ("git", "status"),
+    "`fp4patch --version`": (*OWN, "--version"),
+    "`doctor`": (*OWN, "doctor", "."),
+    "`apply`": (*OWN, "apply", "--variant", "next3", "."),
+    "`apply` again": (*OWN, "apply", "--variant", "next3", "."),
+    "`status`": (*OWN, "status", "."),
+    "`revert`": (*OWN, "revert", "."),
+}
+
+
+def seconds(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> float:
+    """Return the seconds of the processor that a command takes in a folder, whatever its exit status."""
+    before = os.times()
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def measured(tree: Path) -> Iterator[str]:
+    """Yield the cells of one tree: the commands in their order."""
+    with tempfile.TemporaryDirectory() as work:
+        copy = Path(work) / "tree"
+        shutil.copytree(tree, copy, symlinks=True)
+        environment = {**os.environ, "FP4PATCH_CACHE": f"{work}/cache", "PYTHONPATH": os.pathsep.join(sys.path)}
+        for arguments in (("init", "--quiet"), ("add", "--force", "."), ("commit", "--quiet", "--message", "pristine")):
+            subprocess.run([*GIT, *arguments], cwd=copy, check=True, stdout=subprocess.DEVNULL)
+        for command in COMMANDS.values():
+            yield f"{seconds(command, copy, environment):.2f}"
+
+
+def main(trees: list[str]) -> None:
+    """Measure each command on each tree, and write the table."""
+    if not trees:
+        raise SystemExit("name one or more pristine trees")
+    lines = [f"| tree | {' | '.join(COMMANDS)} |", f"|---|{'---|' * len(COMMANDS)}"]
+    for name in trees:
+        found = identify(Path(name), load())
+        lines.append(f"| {found.target.name} {found.version} | {' | '.join(measured(Path(name)))} |")
+        print(lines[-1], flush=True)  # noqa: T201 - a script
+    write(PAGE, "times", "\n".join(lines))
