@@ -41,22 +41,17 @@ LOADED = "".join(f"ld.global.b32 a{i}, [from+{4 * i}];\n" for i in range(8))
 PAIRS = "mov.b64 v0, {a0, a1}; mov.b64 v1, {a2, a3}; mov.b64 v2, {a4, a5};\n"
 BOTH = "mov.b64 {r0, r1}, v3; st.global.b32 [to+DST], r0; st.global.b32 [to+DST+4], r1;\n"
 EIGHT = "ld.global.v8.b32 {a0, a1, a2, a3, a4, a5, a6, a7}, [from];"
-LOW, HIGH = (f"mov.b64 {{r0, r1}}, v3; st.global.b32 [to+DST], r{half};\n" for half in range(2))
 
 # PTX, with what it stores by the PTX ISA.
 FORMS: dict[str, tuple[str, tuple[float, ...]]] = {
     "sum": (PAIRS + "add.rn.f32x2 v3, v0, v1;" + BOTH, (7, -4)),
-    "sum, low half": (PAIRS + "add.rn.f32x2 v3, v0, v1;" + LOW, (7,)),
-    "sum, high half": (PAIRS + "add.rn.f32x2 v3, v0, v1;" + HIGH, (-4,)),
     "product": (PAIRS + "mul.rn.f32x2 v3, v0, v1;" + BOTH, (10, -21)),
-    "product, high half": (PAIRS + "mul.rn.f32x2 v3, v0, v1;" + HIGH, (-21,)),
     "product toward zero": (
         "mov.b64 v0, {a6, a7}; mov.b64 v1, {a6, a7}; mul.rz.f32x2 v3, v0, v1;" + BOTH,
         (1 + 2**-22, 1 + 6 * 2**-23),
     ),
     "product to nearest": ("mov.b64 v0, {a6, a1}; mul.rn.f32x2 v3, v0, v0;" + BOTH, (1 + 2**-22, 9)),
     "sum of products": (PAIRS + "fma.rn.f32x2 v3, v0, v1, v2;" + BOTH, (21, -8)),
-    "sum of products, low half": (PAIRS + "fma.rn.f32x2 v3, v0, v1, v2;" + LOW, (21,)),
     "sum of products, halves exchanged": (
         "mov.b64 v0, {a0, a1}; mov.b64 v1, {a3, a2}; mov.b64 v2, {a5, a4}; fma.rn.f32x2 v3, v0, v1, v2;" + BOTH,
         (-1, 26),
@@ -70,9 +65,7 @@ FORMS: dict[str, tuple[str, tuple[float, ...]]] = {
         "fma.rn.f32x2 v3, v0, v1, v2;" + BOTH,
         (1, 34),
     ),
-    "low half negated": ("neg.f32 a2, a2;" + PAIRS + "add.rn.f32x2 v3, v0, v1;" + BOTH, (-3, -4)),
     "high half negated": ("neg.f32 a3, a3;" + PAIRS + "add.rn.f32x2 v3, v0, v1;" + BOTH, (7, 10)),
-    "low factor negated": ("neg.f32 a2, a2;" + PAIRS + "fma.rn.f32x2 v3, v0, v1, v2;" + BOTH, (1, -8)),
     "magnitudes": (
         "abs.f32 a2, a2; abs.f32 a3, a3; mov.b64 v0, {a0, a1}; mov.b64 v1, {a2, a3}; add.rn.f32x2 v3, v0, v1;" + BOTH,
         (7, 10),

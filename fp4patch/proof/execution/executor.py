@@ -151,7 +151,7 @@ class _Program:
     binary: Path
     bits: int
     turns: Sequence[int]
-    alike: bool
+    what: str = "inputs"
     function: object = None
     """The function that each lane is shown to be; None if it is not known, or not the same for each."""
 
@@ -202,8 +202,7 @@ class _Lab:
         if program.function is not None:
             self.swept[program.function] = every
         first = swept.corners if swept.corners.wrong else every
-        what = "inputs" if program.alike else "inputs, each in one lane, boundaries in every lane,"
-        return replace(first, what=what, inputs=1 << program.bits, signs=every.signs, bits=program.bits)
+        return replace(first, what=program.what, inputs=1 << program.bits, signs=every.signs, bits=program.bits)
 
     def _program(self, executes: Executes, kernel: Kernel) -> _Program:
         """Each input goes through one lane if all are alike, else through each; through one of code with loops, which
@@ -212,10 +211,11 @@ class _Lab:
         compiler, environ = self.toolchain.host_compiler, self.toolchain.environ
         binary = sweep.build(self._folder(), kernel, executes, compiler=compiler, environ=environ, quick=quick)
         if quick or len(set(functions)) > 1:
-            return _Program(binary, executes.bits, range(executes.lanes), alike=True)
+            return _Program(binary, executes.bits, range(executes.lanes))
         if functions:
-            return _Program(binary, executes.bits, (0,), alike=True, function=(executes.output, functions[0]))
-        return _Program(binary, executes.bits, (0,), alike=executes.lanes == 1)
+            return _Program(binary, executes.bits, (0,), function=(executes.output, functions[0]))
+        but = ", each in one lane, boundaries in every lane," if executes.lanes > 1 else ""
+        return _Program(binary, executes.bits, (0,), f"inputs{but}")
 
     def _functions(self, executes: Executes, kernel: Kernel) -> tuple[object, ...]:
         """Return the function of its value that each code is; none of code with loops, which is not followed.
