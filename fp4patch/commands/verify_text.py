@@ -12,9 +12,8 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.console import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
 from fp4patch.core.results import Verdict
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, Coverage, places
 from fp4patch.proof.execution.result import Executed, summary
-from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport, headline, reason, unread_files
+from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport, headline, reason, unjudged
 
 EIGHT_VALUES = "x8"
 """End of the names of probes that convert eight values: the unit in which the project states lengths."""
@@ -83,15 +82,6 @@ def executions(executed: Executed, *, failed: bool = False) -> Iterator[str]:
             yield f"{run.probe}, {run.side} {run.arch}: {summary(run)}"
 
 
-def unchecked(coverage: Coverage) -> Iterator[str]:
-    """Yield the changed lines that no check judged, by the reason, and the files that no probe reads."""
-    for because in (NO_CODE, LEFT_OUT):
-        if spans := coverage.unjudged_for(because):
-            yield f"{because}: {', '.join(places(spans))}"
-    if coverage.unread:
-        yield unread_files(coverage.unread)
-
-
 def not_run(report: VerifyReport) -> dict[str, list[str]]:
     """Return the probes that did not run, by their reason."""
     reasons: dict[str, list[str]] = {}
@@ -146,7 +136,7 @@ class VerifyText:
         if self.details:
             yield from (("executed", line) for line in (*executions(report.executed), *report.executed.notes))
             yield from (("build", f"{build.check}, {build_sentence(build)}") for build in report.builds)
-            yield from (("not judged", line) for line in unchecked(report.coverage))
+            yield from (("not judged", line) for line in unjudged([report.coverage]))
         for because, probes in not_run(report).items():
             if self.details or "--" in because:  # it names the option that a person can give
                 yield "not run", f"{', '.join(probes)}: {because}"

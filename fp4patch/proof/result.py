@@ -5,6 +5,7 @@ checks, a tree that on its rows, executions and builds. If nothing was checked, 
 """
 
 import re
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -219,40 +220,32 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         return Headline(verdict, title, f"{variant} on {looked_at}: {numbers}.")
     beside = f"; it changes nothing in {idle}" if idle else ""
     title = f"Verified: {variant} on {looked_at} satisfies its rules{_longer(results)}{beside}"
-    title += _unjudged(reports) + _of_diffs(reports)
+    unjudged_lines = unjudged([report.coverage for report in reports], _LIMIT)
+    title += "".join(f"; {clause}" for clause in unjudged_lines) + _of_diffs(reports)
     return Headline(verdict, title, f"{numbers}, all passed.")
 
 
-def _unjudged(reports: Sequence[VerifyReport]) -> str:
-    """Return a clause about the changed lines that no check judged; empty if there are none."""
+def unjudged(coverages: Sequence[Coverage], limit: int = sys.maxsize) -> list[str]:
+    """Return clauses about the changed lines that no check judged, each with so many places."""
     clauses = []
     for because, what in ((NO_CODE, "not judged"), (LEFT_OUT, "left out by the preprocessor")):
-        if spans := [span for report in reports for span in report.coverage.unjudged_for(because)]:
-            lines = sum(span.last - span.first + 1 for span in spans)
-            where = f"{', '.join(places(spans[:_LIMIT]))}{_more(spans)}"
-            clauses.append(f"{counted(lines, 'changed line')} {what}: {where}")
-    if unread := [file for report in reports for file in report.coverage.unread]:
-        clauses.append(unread_files(unread))
-    return "".join(f"; {clause}" for clause in clauses)
+        if spans := [span for coverage in coverages for span in coverage.unjudged_for(because)]:
+            lines = counted(sum(span.last - span.first + 1 for span in spans), "changed line")
+            clauses.append(f"{lines} {what}: {', '.join(places(spans[:limit]))}{_more(spans, limit)}")
+    if files := [file for coverage in coverages for file in coverage.unread]:
+        number = counted(len(files), "changed file")
+        clauses.append(f"{number} that no probe reads: {', '.join(files[:limit])}{_more(files, limit)}")
+    return clauses
+
+
+def _more(places: Sequence[object], limit: int) -> str:
+    return f" and {len(places) - limit} more" if len(places) > limit else ""
 
 
 def _of_diffs(reports: Sequence[VerifyReport]) -> str:
     """Return a clause about each unified diff, of which nothing was judged; empty if there is none."""
     numbers = ((name, files) for report in reports for name, files in report.diffs.items())
     return "".join(f"; {name}: {counted(files, 'changed file')}, 0 checks" for name, files in numbers)
-
-
-def unread_files(files: Sequence[str]) -> str:
-    """Return the clause on changed files that no probe reads; the JSON document has all of their lines."""
-    return f"{counted(len(files), 'changed file')} that no probe reads: {', '.join(files[:_LIMIT])}{_more(files)}"
-
-
-_LIMIT = 3
-"""Places that a sentence names."""
-
-
-def _more(all_of_them: Sequence[object]) -> str:
-    return f" and {len(all_of_them) - _LIMIT} more" if len(all_of_them) > _LIMIT else ""
 
 
 def _longer(results: Sequence[ProbeResult]) -> str:
@@ -271,6 +264,8 @@ def _longer(results: Sequence[ProbeResult]) -> str:
     return f"; on {factors[factor]} up to {factor:.0f} times longer than upstream's code, as this variant is defined"
 
 
+_LIMIT = 3
+"""Places that a sentence names."""
 _LONGER = 1.5
 """Factor from which on longer code stands in the verdict's line."""
 
