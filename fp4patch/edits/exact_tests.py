@@ -138,19 +138,15 @@ def _is_exact(source: Source, at: int, constants: Set[str]) -> bool:
 
 def _is_element(words: Sequence[str], at: int) -> bool:
     """Tell whether a number is in braces with other architectures, or a key beside other ones, and SM121 is not."""
-    others = {*words[max(0, at - 40) : at], *words[at : at + 40]} if words[at - 1] in "{," else set[str]()
-    first = last = at
-    while first and (words[first - 1].isdigit() or words[first - 1] == ","):
-        first -= 1
-    while last + 1 < len(words) and (words[last + 1].isdigit() or words[last + 1] == ","):
-        last += 1
-    if words[at - 1] == "{" and words[at + 1 : at + 2] == (",",) and last == at + 1:  # {90, f}, {120, g}
-        keys = [words[n + 1] for n in range(max(0, at - 40), at - 1) if words[n] == "{" and words[n + 2] == ","]
-        return bool(keys) and {*keys} <= {str(arch) for arch in _ARCHS} and not {*_SM121} & others
-    numbers = {int(word) for word in words[first : last + 1] if word.isdigit()}
-    numbers = {number // 10 if number >= 700 else number for number in numbers}
-    braces = first > 0 and words[first - 1] == "{" and words[last + 1 : last + 2] == ("}",)
-    return braces and len(numbers) > 1 and numbers <= _ARCHS - {121}
+    before, after = " ".join([*words[max(0, at - 40) : at], ""]), " ".join(words[at + 1 : at + 40])
+    head, tail = re.search(r"\{ ((?:\d+ , )*)$", before), re.match(r"((?:, \d+ )*)\}", after)
+    numbers: list[str] = []
+    if head and tail:
+        numbers = re.findall(r"\d+", head[1] + tail[1])
+    elif before.endswith("{ ") and after.startswith(","):  # {90, f}, {120, g}
+        numbers = re.findall(r"\{ (\d+) ,", before + after)
+    archs = {int(number) // 10 if int(number) >= 700 else int(number) for number in numbers}
+    return bool(archs) and archs <= _ARCHS - {121}
 
 
 def _statement(source: Source, at: int) -> Sequence[str]:
