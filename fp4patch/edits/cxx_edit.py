@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from fp4patch.core.results import NothingToDo
-from fp4patch.edits.cxx import Cut, Source, Token, keep, read, words
+from fp4patch.edits.cxx import BOM, Cut, Source, Token, keep, read, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Retired
 from fp4patch.edits.refusal import OTHERWISE, Refusal
@@ -106,3 +106,13 @@ def newline_of(text: str) -> str:
     """Return the newline that most of the text's lines end with."""
     crlf = text.count("\r\n")
     return "\r\n" if crlf > text.count("\n") - crlf else "\n"
+
+
+def set_off(text: str, at: int, added: str) -> str:
+    """Return what is to be inserted with the text's newlines, without one at its end, and one blank line before it."""
+    newline = newline_of(text)
+    before = text[:at].removeprefix(BOM).split("\n")
+    gap = ""
+    if any(before):
+        gap = 2 * newline if before[-1].strip() else newline if before[-2].strip() else ""
+    return gap + added.replace("\r\n", "\n").strip("\n").replace("\n", newline)

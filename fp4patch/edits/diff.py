@@ -18,8 +18,6 @@ from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Mistake, Operation, Template
 from fp4patch.edits.refusal import Refusal
 
-LARGEST = 16 << 20
-"""Bytes of the largest diff that is read."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*\n")
 _SIGNATURE = re.compile(r"^-- \n[0-9][\w.() -]*\n+\Z", re.MULTILINE)
 """The end of a mail of ``git format-patch``."""
@@ -138,8 +136,7 @@ class Diff(Operation):
 
     def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
         """Yield the reason why the diff cannot be one of a patch."""
-        with (folder / self.file).open("rb") as file:
-            content = file.read(LARGEST + 1)
+        content = (folder / self.file).read_bytes()
         if (digest := sha256(content).hexdigest()) != self.sha256:
             yield Mistake("sha256", f"that of {self.file}, {digest}", self.sha256)
         try:
@@ -203,9 +200,7 @@ def supported(content: bytes) -> tuple[FileSection, ...]:
 
 
 def decoded(content: bytes) -> str:
-    """Return a diff as text. LexError: it is not UTF-8, is too large, or ends within a line."""
-    if len(content) > LARGEST:
-        raise LexError(f"expected at most {LARGEST >> 20} MB, found {len(content) >> 20}", 1)
+    """Return a diff as text. LexError: it is not UTF-8, or ends within a line."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -7,7 +7,7 @@ from typing import Literal
 from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FileBeside, SomeText
 from fp4patch.edits.cxx import BOM, COMMENT, Cut, Source, lex, words
-from fp4patch.edits.cxx_edit import edited, newline_of, retirement
+from fp4patch.edits.cxx_edit import edited, newline_of, retirement, set_off
 from fp4patch.edits.operation import Operation, Retired, Template
 from fp4patch.edits.refusal import ADDED, Refusal
 
@@ -61,9 +61,7 @@ class Insert(Operation):
         if before and before.text not in (";", "{", "}"):
             raise Refusal("a declaration behind a whole one", f"`{before.text}`", before.line)
         at = _before_comments(source, anchor)
-        newline = newline_of(source.text)
-        added = template(self.template).replace("\r\n", "\n").strip("\n").replace("\n", newline)
-        put = Cut(at, at, _gap(source.text[:at], newline) + added + 2 * newline)
+        put = Cut(at, at, set_off(source.text, at, template(self.template)) + 2 * newline_of(source.text))
         return Rewritten(edited(source, [put], source.line(at)).text, (source.line(at),))
 
     def _anchor(self, source: Source) -> int:
@@ -100,13 +98,3 @@ def _before_comments(source: Source, index: int) -> int:
         at = comment.start()
     line_start = source.text.rfind("\n", 0, at) + 1 or len(BOM) * source.text.startswith(BOM)
     return line_start if not source.text[line_start:at].strip() else at
-
-
-def _gap(before: str, newline: str) -> str:
-    """Return the text that makes one blank line after ``before``; empty at the file's start or if there is one."""
-    lines = before.removeprefix(BOM).split("\n")
-    if not any(lines):
-        return ""
-    if lines[-1].strip():
-        return 2 * newline
-    return newline if lines[-2].strip() else ""

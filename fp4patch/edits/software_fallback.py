@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fp4patch.edits.asm import Binding, Statement, split
-from fp4patch.edits.cxx import BOM, COMMENT, Source, Token
-from fp4patch.edits.cxx_edit import newline_of
+from fp4patch.edits.cxx import COMMENT, Source, Token
+from fp4patch.edits.cxx_edit import newline_of, set_off
 from fp4patch.edits.ptx import Brain, Encoded, Float, Packed, Product, Word, operands_of
 from fp4patch.edits.refusal import Refusal
 
@@ -221,10 +221,4 @@ def encoder_text(text: str, at: int, helper: str, encoder: str) -> str:
         advice = "is the encoder's file whole?"
         raise Refusal(f"namespace fp4patch_{encoder} in its file", "another text", advice=advice)
     newline = newline_of(text)
-    before, after = text[:at].removeprefix(BOM), text[at:]
-    added = helper.replace("\r\n", "\n").strip("\n").replace("\n", newline) + newline
-    if before and not before.endswith("\n"):
-        added = newline + added
-    if before.strip() and before.splitlines()[-1].strip():
-        added = newline + added
-    return added + ("" if after[:1] in ("", "\n", "\r") else newline)
+    return set_off(text, at, helper) + newline + ("" if text[at : at + 1] in ("", "\n", "\r") else newline)

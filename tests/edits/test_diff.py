@@ -9,7 +9,7 @@ import pytest
 
 from fp4patch.catalog.plan import Planned
 from fp4patch.core.results import Drift, NothingToDo, Rewritten
-from fp4patch.edits.diff import LARGEST, FileDiff, sections, supported
+from fp4patch.edits.diff import FileDiff, sections, supported
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import fold
 
@@ -126,7 +126,6 @@ SECTION = "diff --git a/{0} b/{0}\nindex 1..2 100644\n--- a/{0}\n+++ b/{0}\n@@ -
         (SECTION.format("a.h") + "+c\n", "counts"),
         (SECTION.format("a.h").partition("@@")[0], "lines alone"),
         (SECTION.format("a.h").removesuffix("\n"), "whole lines"),
-        (SECTION.format("a.h") + "\n" * LARGEST, "16 MB"),
     ],
 )
 def test_what_is_more_than_changes_of_source_files_is_refused_in_one_sentence(diff: str, reason: str) -> None:
