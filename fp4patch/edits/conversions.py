@@ -11,7 +11,7 @@ from fp4patch.edits.operation import Place
 from fp4patch.edits.placement import enclosing
 
 BY_FUNCTION = "NVIDIA's function, which uses the instruction where a target has it: no edit is for it"
-BY_INSTRUCTION = "a conversion to E2M1 that no edit of this patch is for"
+BY_INSTRUCTION = "a conversion to E2M1 that no edit is for: it needs a target that has the instruction"
 _FUNCTION = re.compile(r"__nv_cvt_(?:float|double|halfraw|bfloat16raw)2?_to_fp4(?:x2)?")
 _TYPE = re.compile(r"__nv_fp4(?:x[24])?_e2m1")
 _INSTRUCTION = re.compile(r"e2m1x[0-9]\.")

@@ -14,7 +14,7 @@ from fp4patch.edits.cxx import Kind, Source, Token, lex
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Look, Place
 
-BECAUSE = "a test for exactly SM120 that no edit of this patch is for"
+BECAUSE = "a test for exactly SM120 that no edit is for: SM121 may be left out there"
 LANGUAGES = ("c++", "python", "cmake")
 _ARCHS = frozenset((70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121))
 _SM120, _SM121 = ("120", "1200"), ("121", "1210")
