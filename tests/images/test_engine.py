@@ -74,17 +74,6 @@ def test_the_engine_of_another_context_is_found(
         subprocess.run(["docker", "context", "rm", "--force", name], check=True, capture_output=True)
 
 
-def test_a_client_without_buildx_is_one_sentence(
-    engine: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    if subprocess.run(["docker", "buildx", "version"], capture_output=True, check=False).returncode == 0:
-        pytest.skip("this machine's buildx is installed for everybody and cannot be taken away")
-    with pytest.raises(ImageError, match="no buildx plugin") as refused:
-        own_platforms("", needs_engine=True)
-    assert "docker-buildx" in refused.value.help
-
-
 def test_without_the_docker_command_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ImageError, match="no docker command") as refused:

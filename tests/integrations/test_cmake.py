@@ -55,15 +55,6 @@ def test_what_is_fetched_is_patched_and_a_second_configure_changes_nothing(proje
     assert header.stat().st_mtime_ns == changed  # so that nothing is compiled again
 
 
-def test_another_variant_in_the_line_is_what_the_next_configure_makes(project: Path) -> None:
-    assert configure(project).returncode == 0
-    lists = project / "CMakeLists.txt"
-    lists.write_text(lists.read_text().replace("next3", "next2"))
-    again = configure(project)
-    assert again.returncode == 0, again.stderr
-    assert cli.run(["apply", "--check", "--variant", "next2", str(fetched(project))]) == 0
-
-
 def test_a_source_that_the_patches_do_not_fit_ends_the_configure_in_fp4patchs_words(project: Path) -> None:
     assert configure(project).returncode == 0
     header = fetched(project) / HEADER

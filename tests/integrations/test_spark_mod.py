@@ -156,21 +156,6 @@ def test_compiled_code_that_gb10_does_not_load_stops_the_launch(
     assert "compiled code is not right for GB10, and no mod changes that" in ran.stderr
 
 
-def test_without_flashinfer_or_without_pip_it_says_so(container: Container, tmp_path: Path) -> None:
-    bare = tmp_path / "python"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
-    path = {"PATH": f"{bare / 'bin'}:{container.environ['PATH'].split(os.pathsep, 1)[1]}"}
-    ran = container.launch(**path)  # fp4patch is there from the first launch
-    assert ran.returncode == 0, ran.stderr
-    assert "no FlashInfer here" in ran.stdout
-
-    fresh = Container(container.packages, tmp_path / "mod", container.environ)
-    shutil.copytree(MOD, fresh.mod)
-    ran = fresh.launch(**path)
-    assert ran.returncode == 1
-    assert "this container's python3 has no pip" in ran.stderr
-
-
 def test_a_patched_checkout_of_vllm_is_clean_once_committed_as_the_builder_wants_it(
     vllm: Callable[[str], Path], tmp_path: Path
 ) -> None:
