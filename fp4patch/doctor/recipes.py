@@ -70,11 +70,10 @@ def _removals(text: str, recipe: Recipe) -> Iterator[tuple[int, str]]:
     """Yield the line and the words of each command or hunk that leaves fewer of the macro than there were."""
     macro, concerns = recipe.macro, re.compile(recipe.about, re.IGNORECASE)
     for part in _HUNK_OR_COMMAND.finditer(text):
-        command = part[0].replace("\\\n", "")
-        if macro not in command or not concerns.search(command):
+        if macro not in part[0] or not concerns.search(part[0]):
             continue
-        line = text.count("\n", 0, part.start()) + 1
-        taken, added = ("\n".join(re.findall(rf"^[{sign}].*", command, re.MULTILINE)) for sign in "-+")
+        line, command = text.count("\n", 0, part.start()) + 1, part[0].replace("\\\n", "")
+        taken, added = ("\n".join(re.findall(rf"^[{sign}].*", part[0], re.MULTILINE)) for sign in "-+")
         if not command.startswith("@@"):
             if _removes(command, macro):
                 yield line, " ".join(command.split())[:160]
