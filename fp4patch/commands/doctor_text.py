@@ -19,7 +19,6 @@ from fp4patch.images.image import ProofReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?"}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "yellow"}
-_SAID = {Level.GREEN: "yes", Level.YELLOW: "yes, with a reservation", Level.RED: "no", Level.NONE: "not judged"}
 _WIDTH = 80
 """Columns of an answer's first line."""
 
