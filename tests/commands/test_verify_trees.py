@@ -11,7 +11,7 @@ from command import verify
 from few_probes import few_probes
 
 from fp4patch import cli
-from fp4patch.core.errors import Refused
+from fp4patch.core.errors import Fp4PatchError
 from fp4patch.core.progress import Step
 from fp4patch.proof.verify import VerifyRequest, verify_trees
 
@@ -70,7 +70,9 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     other_text = range(lines.index("#else  // before sm_86, and the host") + 1, len(lines))
     unjudged = document["coverage"]["unjudged"]
     assert unjudged
-    assert all(span["file"] == HEADER and span["first"] in other_text[:60] for span in unjudged)
+    # Beside it a statement of host code, which is not executed here.
+    assert [span["file"] for span in unjudged if span["file"] != HEADER] == ["include/cutlass/float_subbyte.h"]
+    assert all(span["first"] in other_text[:60] for span in unjudged if span["file"] == HEADER)
 
 
 def test_a_changed_function_that_no_probe_calls_is_named(
@@ -127,7 +129,7 @@ def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
             assert cli.run(["revert", str(tree)]) == 0
 
     options = VerifyRequest(variant="next2", archs="sm_120a", execute=False)
-    with pytest.raises(Refused, match="changed while it was being verified"):
+    with pytest.raises(Fp4PatchError, match="changed while it was being (verified|copied)"):
         verify_trees([tree], options, on_progress=revert)
 
 
@@ -158,7 +160,7 @@ def test_what_takes_the_compiler_minutes_is_compiled_only_if_asked_for(
         "cutlass/encode-gemv-epilogue": "it takes the compiler minutes: --all runs it"
     }
     status, document = verify(tree, "next3", "--arch", "sm_121", "--all")
-    assert (status, len(document["results"])) == (0, 2)
+    assert (status, len({result["probe"] for result in document["results"]})) == (0, 2)
     assert document["set_aside"] == []  # the epilogue's division is a function of the compiler, linked with -rdc=true
 
 
