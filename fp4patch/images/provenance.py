@@ -106,7 +106,7 @@ def _verify(
         detail = "verified as patched" if same else "what was verified is not what the receipt states"
         statements.append(Statement(f"receipt of {target}", verdict_on(same), detail))
     judged = set(pins.get("judged", ()))
-    of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
+    of_each = [{result["arch"] for result in tree["results"] if result["arch"] in tree["arch"]} for tree in trees]
     looked = set[str].intersection(*of_each) if of_each else set()
     detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged)) or 'not known'}"
     statements.append(Statement("architectures", verdict_on(judged and judged <= looked), detail))
