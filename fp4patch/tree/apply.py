@@ -6,7 +6,7 @@ variant is another fold, and reverting is the empty one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -158,6 +158,9 @@ def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> 
         state = ApplyState.UNCHANGED
     else:
         state = ApplyState.APPLIED if staged.ends else ApplyState.REVERTED
+    interrupted = ("a command was interrupted here before",) if staged.tree.interrupted else ()
+    outcomes = ((path, by, outcome) for path, by, outcome in folds.outcomes() if isinstance(outcome, Rewritten))
+    special = (f"{by}: {path}: {note}" for path, by, outcome in outcomes for note in outcome.notes)
     return TreeResult(
         root=known.root,
         target=record.target,
@@ -167,7 +170,7 @@ def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> 
         files=tuple(file for file in staged.files.values() if file.patches or file.changed),
         problems=staged.problems,
         patches=record.states,
-        notes=(*_notes(staged.tree, folds), *notes, *bypasses(known.root, known.target)),
+        notes=(*interrupted, *special, *notes, *bypasses(known.root, known.target)),
         remainders=record.remainders,
         edits=_edits(staged),
     )
@@ -186,14 +189,6 @@ def _edits(staged: Staged) -> str:
         if sha256(written) == receipt.files[path].written_sha256:
             diffs += unified(path, written or b"", tree.current(path) or b"")
     return diffs
-
-
-def _notes(tree: LockedTree, folds: FoldedTree) -> Iterator[str]:
-    if tree.interrupted:
-        yield "a command was interrupted here before"
-    for path, patch, outcome in folds.outcomes():
-        if isinstance(outcome, Rewritten):
-            yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
 
 
 def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:

@@ -19,7 +19,7 @@ from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import Document, Report, key, shown
 from fp4patch.core.release import is_version
-from fp4patch.core.results import Drift, NothingToDo, Problem, Rewritten, State
+from fp4patch.core.results import NothingToDo, Rewritten, State
 from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import sha256
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, without_receipt
@@ -195,9 +195,7 @@ def patch_states(folds: FoldedTree, states: Mapping[str, State]) -> tuple[PatchS
 def _patch_status(patch: Patch, folds: FoldedTree, states: Mapping[str, State]) -> PatchStatus:
     """From its edits and its post-conditions: refused, in the state of the files that it changes, or retired."""
     outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by == patch.id]
-    drifts = [Problem(o.expected, o.found, file=path, line=o.line) for path, o in outcomes if isinstance(o, Drift)]
-    # What the edits should have left nowhere.
-    drifts += [problem for problem in folds.problems if problem.patch == patch.id and problem.state is State.DRIFTED]
+    drifts = [problem for problem in folds.problems if problem.patch == patch.id and problem.state is State.DRIFTED]
     changed = [states.get(path, State.PRISTINE) for path, o in outcomes if isinstance(o, Rewritten)]
     if changed and not drifts:
         state = next(state for state in State if state in changed)
