@@ -265,42 +265,35 @@ class Operands:
 
     def one_half(self) -> str:
         """Return the bits of the half that H0_H0 or H1_H1 names."""
-        source = self._take("source")
-        if not isinstance(source, Register) or source.inverted or source.part not in ("H0_H0", "H1_H1"):
-            raise Lacks("a source is not one half")
-        bits = "0u" if source.index is None else self._named(source)
+        source, bits = self._with_part("one half", "H0_H0", "H1_H1")
         bits = f"({bits} >> 16)" if source.part == "H1_H1" else f"({bits} & 0xffffu)"
         bits = f"({bits} & 0x7fffu)" if source.absolute else bits
         return f"({bits} ^ 0x8000u)" if source.negated else bits
 
     def brain(self) -> str:
         """Return the bits of a float from a bfloat16: the half that H1 names; without it, the lower one."""
-        source = self._take("source")
-        if not isinstance(source, Register) or source.inverted or source.absolute or source.part not in ("", "H1"):
-            raise Lacks("a source is not one bfloat16")
-        bits = "0u" if source.index is None else self._named(source)
+        source, bits = self._with_part("one bfloat16", "", "H1", absolute=False)
         bits = f"({bits} & 0xffff0000u)" if source.part else f"({bits} << 16)"
         return f"({bits} ^ 0x80000000u)" if source.negated else bits
 
     def byte(self) -> str:
         """Return the bits of the byte that B0 to B3 names; without one, the lowest."""
-        source = self._take("source")
-        if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
-            raise Lacks("a source is not one byte")
-        if source.part not in ("", "B0", "B1", "B2", "B3"):
-            raise Lacks(f"part {source.part} of a source")
-        bits = "0u" if source.index is None else self._named(source)
+        source, bits = self._with_part("one byte", "", "B0", "B1", "B2", "B3", absolute=False, negated=False)
         return f"({bits} >> {8 * int(source.part[1:] or '0')})"
 
     def two_bytes(self) -> str:
         """Return the bits of the upper two bytes, which H1 names; without a part, of the lower two."""
-        source = self._take("source")
-        if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
-            raise Lacks("a source is not two bytes")
-        if source.part not in ("", "H1"):
-            raise Lacks(f"part {source.part} of a source")
-        bits = "0u" if source.index is None else self._named(source)
+        source, bits = self._with_part("two bytes", "", "H1", absolute=False, negated=False)
         return f"({bits} >> 16)" if source.part else bits
+
+    def _with_part(self, what: str, *parts: str, absolute: bool = True, negated: bool = True) -> tuple[Register, str]:
+        """Take a register of which one of these parts may be read, and return it with its bits; signs if allowed."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.part not in parts:
+            raise Lacks(f"a source is not {what}")
+        if (source.absolute and not absolute) or (source.negated and not negated):
+            raise Lacks(f"a source of {what} has a sign or bars")
+        return source, "0u" if source.index is None else self._named(source)
 
     def in_bars(self, *, halves: bool) -> str:
         """Return a source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""

@@ -142,13 +142,12 @@ def blocks(form: str) -> NDArray[Any]:
     below[np.arange(len(tops)), np.arange(len(tops)) % 16] = tops
     specials = np.array([0, 1 << sign, ((1 << sign - fraction) - 1) << fraction, (1 << sign) - 1, 1], dtype=kind)
     alike = np.repeat(specials, 16).reshape(-1, 16)
-    mixed = specials[random.integers(0, len(specials), (251, 16))]
     base = random.integers(0, (1 << sign - fraction) - 5, (1 << 14, 1))
     near = (base + random.integers(0, 5, (1 << 14, 16))).astype(kind) << kind(fraction)
     near |= random.integers(0, 1 << fraction, near.shape, dtype=kind) | random.integers(
         0, 2, near.shape, dtype=kind
     ) << kind(sign)
-    return np.concatenate([below, alike, mixed, near])
+    return np.concatenate([below, alike, near])
 
 
 def values_of(form: str, bits: NDArray[Any]) -> NDArray[Any]:
@@ -245,12 +244,6 @@ def compare(what: str, cases: Sequence[Case], stored: Sequence[bytes]) -> Ran:
     return Ran(what, sum(len(case.inputs) for case in cases), wrong, signs, first or "a NaN has a sign" * bool(signs))
 
 
-@cache
-def _chosen(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
-    """Codes that do not depend on the machine code, a row for each thread, and their random words."""
-    return _thresholds(executes) if executes.rounding == "stochastic" else (_records(executes), None)
-
-
 def conversion(executes: Executes, listing: Listing | None = None) -> Iterator[Case]:
     """Yield the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
     lanes.
@@ -260,7 +253,8 @@ def conversion(executes: Executes, listing: Listing | None = None) -> Iterator[C
     and beside them come with these, for each factor in every lane. The immediates of its machine code take every place
     of a record.
     """
-    for codes, words in (_chosen(executes), *([_suggested(executes, listing)] if listing else [])):
+    chosen = _thresholds(executes) if executes.rounding == "stochastic" else (_records(executes), None)
+    for codes, words in (chosen, *([_suggested(executes, listing)] if listing else [])):
         content, signs = _stored(executes.input, codes), np.zeros(1, dtype=np.uint8)
         if words is not None:
             converted = e2m1_encode_stochastic(_multiplied(executes, codes), random_bytes(words)[:, : executes.lanes])
@@ -307,6 +301,7 @@ def _suggested(executes: Executes, listing: Listing) -> tuple[NDArray[Any], NDAr
     return codes, np.ascontiguousarray(content[:, values:]).view("<u4") if size > values else None
 
 
+@cache
 def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Codes, a row for each thread, and its random words.
 
@@ -364,6 +359,7 @@ def _ends_of_halves(factor: np.float32) -> NDArray[np.uint32]:
     return np.unique(ends[(ends >= 0) & (ends <= 0x7F80_0000)]).astype(np.uint32)
 
 
+@cache
 def _records(executes: Executes) -> NDArray[Any]:
     """Codes, a row for each thread."""
     random, lanes, bits = np.random.default_rng(8), executes.lanes, executes.bits
