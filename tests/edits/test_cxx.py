@@ -102,27 +102,6 @@ def test_finds_a_token_sequence_wherever_it_is_wrapped() -> None:
     assert source.find([]) == []
 
 
-def test_the_nearest_match_says_which_token_differs() -> None:
-    source = lex("struct A;\nstruct B<int,\n  long> {")
-    assert source.nearest(words("struct B<int, float> {")) == (3, "`long` where `float` was expected")
-    assert source.nearest(words("class C")) == (None, "")
-    assert lex("a b").nearest(["a", "b", "c"]) == (1, "`` where `c` was expected")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "#ifndef A\n#define B\n#endif",
-        "#ifndef A\n#include <x>\n#define A\n#endif",
-        "#ifndef A\n#define A\n#else\n#endif",
-        "#ifdef A\n#define A\n#endif",
-        "#ifndef A\n#endif",
-    ],
-)
-def test_what_only_looks_like_an_include_guard_is_none(text: str) -> None:
-    assert not lex(text).conditionals[0].is_include_guard
-
-
 @pytest.mark.parametrize(
     ("text", "line"),
     [("\n#endif", 2), ("#else", 1), ("\n#if A\n#if B\n#endif\n", 2), ("#if A\n#else\n#else\n#endif", 3)],

@@ -209,15 +209,6 @@ def test_tokens_that_are_left_out_or_added_leave_the_layout_of_the_others(before
     assert (outcome.reversal, outcome.notes) == ("someone took S out", ("line 1: someone took S out; it is back",))
 
 
-GAP = st.sampled_from(["", " ", "\n", "\t", "/* < */", "// >\n", "\\\n"])
-
-
-@given(GAP, GAP, GAP)
-def test_layout_between_the_tokens_does_not_matter(one: str, two: str, three: str) -> None:
-    text = f"struct gemm {{ using T ={three} only{one}<{two}Kernel{three}<1>>; }};\n"
-    assert replaced(text, CXX) == f"struct gemm {{ using T ={three} family<Kernel<1>>; }};\n"
-
-
 def test_refuses_a_condition_that_says_more_than_what_is_replaced() -> None:
     edit = Replace(search=("a.h",), about="A", find="defined(A)", replace="defined(B)")
     for condition in ("defined(A) && C", "!defined(A)", "C || defined(A)"):
@@ -249,11 +240,6 @@ def test_layout_of_an_expression_does_not_matter(written: str) -> None:
     found = ast.parse(replaced(f"def check():\n    return not {written}\n", PYTHON)).body[0]
     expected = ast.parse("def check():\n    return not (capable(120) or capable(121))\n").body[0]
     assert ast.dump(found) == ast.dump(expected)
-
-
-def test_parentheses_that_hold_lines_together_stay() -> None:
-    text = "def check():\n    return (\n        capable(120)  # RTX\n    )\n"
-    assert replaced(text, PYTHON) == text.replace("capable(120)", "(capable(120) or capable(121))")
 
 
 BLANK = st.text(" \t", max_size=3)
