@@ -291,7 +291,9 @@ class Evaluator:
         )
 
     def _moved(self, name: str, words: list[Word]) -> Word | None:  # noqa: PLR0911 - one return a function
-        """Return the result of a function that moves bits by a number that is known; None if it is another."""
+        """Return the result of a function that moves bits; None if it is another, or by a number that is not known."""
+        if name == "lift_permute":
+            return self._permuted(words)
         first, by = number(words[0]), number(words[1]) if len(words) > 1 else None
         if by is None:
             return None
@@ -304,11 +306,21 @@ class Evaluator:
             return (words[0][min(by, 32) :] + (fill,) * 32)[:32]
         if name in ("lift_shift_left", "lift_shift_right"):
             return self._shifted_pair(name, words, by)
-        if name == "lift_permute":
-            bytes_of = [word[8 * k : 8 * k + 8] for word in (words[0], words[2]) for k in range(4)]
-            chosen = [(bytes_of[by >> 4 * k & 7], by >> 4 * k & 8) for k in range(4)]
-            return tuple(bit for byte, sign in chosen for bit in ((byte[7],) * 8 if sign else byte))
         return None
+
+    def _permuted(self, words: list[Word]) -> Word:
+        """Return four of eight bytes: which one, and whether its sign fills it, is said by four bits of the selector
+        alone, so that each byte may be chosen by another value."""
+        choose, found = self._symbols.choose, list[Bit]()
+        for at in range(0, 16, 4):
+            *which, sign = words[1][at : at + 4]
+            bytes_left = [word[8 * k : 8 * k + 8] for word in (words[0], words[2]) for k in range(4)]
+            for bit in which:
+                pairs = zip(bytes_left[1::2], bytes_left[::2], strict=True)
+                bytes_left = [tuple(choose(bit, a, b) for a, b in zip(*pair, strict=True)) for pair in pairs]
+            (byte,) = bytes_left
+            found += [choose(sign, byte[7], bit) for bit in byte]
+        return tuple(found)
 
     @staticmethod
     def _shifted_pair(name: str, words: list[Word], by: int) -> Word:

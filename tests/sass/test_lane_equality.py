@@ -28,21 +28,24 @@ def listing(name: str) -> Listing:
     return read(gzip.decompress((LISTINGS / f"cutlass-{name}.txt.gz").read_bytes()).decode(), arch=(9, 0))
 
 
-def found(one: Listing, bits: int = 32, symbols: Symbols | None = None) -> tuple[tuple[int, ...], ...]:
-    return lane_functions(one, flow(one), lanes=8, bits=bits, stored=4, symbols=symbols)
+def found(one: Listing, bits: int = 32, stored: int = 4, symbols: Symbols | None = None) -> tuple[tuple[int, ...], ...]:
+    return lane_functions(one, flow(one), lanes=8, bits=bits, stored=stored, symbols=symbols)
 
 
 @pytest.mark.parametrize(
-    ("name", "bits"),
+    ("name", "bits", "stored"),
     [
-        ("4.2.1.next2.encode-float-x8", 32),
-        ("4.7.0.next3.encode-float-x8", 32),
-        ("4.7.0.next3.encode-half-x8", 16),
-        ("4.7.0.pristine.encode-half-x8", 16),
+        ("4.2.1.next2.encode-float-x8", 32, 4),
+        ("4.7.0.next3.encode-float-x8", 32, 4),
+        ("4.7.0.next3.encode-half-x8", 16, 4),
+        ("4.7.0.pristine.encode-half-x8", 16, 4),
+        # Four values together select bytes of a table, each by bits of its own.
+        ("4.7.0.next3.e2m1-to-half-x8", 4, 16),
+        ("4.7.0.next3.e2m1-to-float-x8", 4, 32),
     ],
 )
-def test_code_without_loops_does_the_same_to_each_value(name: str, bits: int) -> None:
-    assert len(set(found(listing(name), bits))) == 1
+def test_code_without_loops_does_the_same_to_each_value(name: str, bits: int, stored: int) -> None:
+    assert len(set(found(listing(name), bits, stored))) == 1
 
 
 def test_code_with_loops_is_not_followed() -> None:
