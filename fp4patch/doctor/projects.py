@@ -68,11 +68,7 @@ class Project:
         """
         project = cls(path if path.is_dir() else path.parent)
         for file in _files(path, without):
-            name = file.relative_to(project.root).as_posix()
-            try:
-                text = file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= largest else ""
-            except OSError as error:
-                raise UsageError(f"cannot read {file}: {error.strerror}", help="check its permissions") from error
+            name, text = file.relative_to(project.root).as_posix(), _text(file, largest)
             project.read += 1
             if not name.endswith(SOURCES):
                 project.builds[name] = text
@@ -127,6 +123,19 @@ def _files(path: Path, without: Sequence[Path]) -> Iterator[Path]:
             file = here / name
             if (is_read(name) or (scripts and name.endswith(".py"))) and file.is_file() and not file.is_symlink():
                 yield file
+
+
+def _text(file: Path, largest: int = _LARGEST) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= largest else ""
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}", help="check its permissions") from error
+
+
+def build_texts(path: Path) -> dict[str, str]:
+    """Return the build files and recipes of a directory. UsageError if one cannot be read."""
+    files = (file for file in _files(path, ()) if not file.name.endswith(SOURCES))
+    return {file.relative_to(path).as_posix(): _text(file) for file in files}
 
 
 def examine(path: Path, question: Question, cuda: Version | None, *, without: Sequence[Path] = ()) -> ProjectReport:

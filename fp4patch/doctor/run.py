@@ -230,7 +230,7 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
     states = {found.root: found for found in status([tree.root for tree in trees])} if trees else {}
     reports = tuple(judge(read_facts(tree, states[tree.root], [question]), question) for tree in trees)
     if path and trees and trees[0].root == path.resolve():
-        texts = projects.Project.at(path).builds
+        texts = projects.build_texts(path)
         removals = tuple(recipes.removals(texts))
         beside = (ProjectReport(name, len(texts), (), {}, removals, ()),) if removals else ()
         return DoctorReport(None, reports, beside, ())

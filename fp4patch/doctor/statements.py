@@ -7,7 +7,6 @@ those do not decide is unknown, and never a guess.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -142,7 +141,6 @@ class SourceFile:
     @cached_property
     def statements(self) -> list[Statement]:
         """FP4 statements in the order of the file."""
-        lines = [at for at, letter in enumerate(self.text) if letter == "\n"] if _STATEMENTS.search(self.text) else []
         found = []
         for match in _STATEMENTS.finditer(self.text):
             kind = StatementKind[match.lastgroup or ""]
@@ -154,7 +152,8 @@ class SourceFile:
                     kind = StatementKind.SPARSE
                 elif "mma" not in before:
                     continue
-            found.append(Statement(self.path, bisect_left(lines, match.start()) + 1, kind, match.start()))
+            line = self.text.count("\n", 0, match.start()) + 1
+            found.append(Statement(self.path, line, kind, match.start()))
         return found
 
 
