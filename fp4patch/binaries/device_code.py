@@ -141,9 +141,7 @@ def _loading(
         return label, LoadOutcome.NATIVE, code, (), lost
     lost += _held(holders, {kernel.name for kernel in lost}, alone=chosen is None)
     intended = {kernel.name for kernel in lost if kernel.reason}
-    named = {
-        name for name in code.named if not by_design.reason(LostKernel(name, "", {}), keeps=(), tensor_memory=False)
-    }
+    named = {name for name in code.named if not by_design.reason(LostKernel(name, "", {}))}
     outcome = LoadOutcome.PLAIN
     if any(image.arch.major == gpu.major for image in holders):
         outcome = LoadOutcome.LOST

@@ -11,6 +11,7 @@ import pytest
 from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
 
 from fp4patch import cli
+from fp4patch.binaries import answer as answers
 from fp4patch.binaries import scan
 from fp4patch.binaries.findings import Answer
 from fp4patch.core.arch import GB10, Arch
@@ -122,7 +123,11 @@ def test_kernels_that_move_bytes_are_no_missing_fp4_code_and_profilers_are_not_j
     template __global__ void vectorized_elementwise_kernel(Float4_e2m1fn_x2*, const Float4_e2m1fn_x2*);
     }}"""
     profiler = library("libcupti", PLAIN, "90")
-    assert on_gb10(profiler).answer == "not-judged"
+    report = scan.examine(profiler, gpus=[GB10])
+    (judged,) = report.answers
+    assert (judged.answer, judged.verdict) == ("not-judged", "it has no device code but that of NVIDIA's profilers")
+    other = Arch(12, 0)  # as in an image for several platforms: the file is in that of another GPU's machine
+    assert answers.answer(other, [GB10, other], report).verdict == "there is no device code"
     folder = library("torch_cuda", copies, "120").parent
     assert on_gb10(folder).verdict == "it loads, and has no FP4 code for sm_121"
 
