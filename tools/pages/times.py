@@ -9,6 +9,7 @@ on a copy of the tree that is committed to git, with an empty cache of fp4patch;
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -37,14 +38,14 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 
 def seconds(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> float:
     """Return the seconds of the processor that a command takes in a folder, whatever its exit status."""
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measured(tree: Path) -> Iterator[str]:
-    """Yield the cells of one tree: the commands in their order."""
+def measured(tree: Path) -> Iterator[float]:
+    """Yield the seconds of each command on a copy of a tree, in their order."""
     with tempfile.TemporaryDirectory() as work:
         copy = Path(work) / "tree"
         shutil.copytree(tree, copy, symlinks=True)
@@ -52,7 +53,7 @@ def measured(tree: Path) -> Iterator[str]:
         for arguments in (("init", "--quiet"), ("add", "--force", "."), ("commit", "--quiet", "--message", "pristine")):
             subprocess.run([*GIT, *arguments], cwd=copy, check=True, stdout=subprocess.DEVNULL)
         for command in COMMANDS.values():
-            yield f"{seconds(command, copy, environment):.2f}"
+            yield seconds(command, copy, environment)
 
 
 def main(trees: list[str]) -> None:
@@ -61,7 +62,8 @@ def main(trees: list[str]) -> None:
         raise SystemExit("name one or more pristine trees")
     lines = [f"| tree | {' | '.join(COMMANDS)} |", f"|---|{'---|' * len(COMMANDS)}"]
     for name in trees:
-        found = identify(Path(name), load())
-        lines.append(f"| {found.target.name} {found.version} | {' | '.join(measured(Path(name)))} |")
+        tree = identify(Path(name), load())
+        cells = " | ".join(f"{time:.2f}" for time in measured(tree.root))
+        lines.append(f"| {tree.target.name} {tree.version} | {cells} |")
         print(lines[-1], flush=True)  # noqa: T201 - a script
     write(PAGE, "times", "\n".join(lines))
