@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fp4patch.commands.options import NAME, gpu_names, json_option
+from fp4patch.commands.options import NAME, cuda_releases, gpu_names, json_option, torch_archs
 from fp4patch.console import emit, show
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 
@@ -23,9 +23,15 @@ from fp4patch.core.errors import EXIT_REFUSED, UsageError
     "--torch-cuda-arch-list",
     "arch_list",
     metavar="LIST",
+    shell_complete=torch_archs,
     help="Architectures of the build, as in TORCH_CUDA_ARCH_LIST.",
 )
-@click.option("--cuda", metavar="V", help="CUDA release of the build, for example 13.0. Default: the installed one.")
+@click.option(
+    "--cuda",
+    metavar="V",
+    shell_complete=cuda_releases,
+    help="CUDA release of the build, for example 13.0. Default: the installed one.",
+)
 @click.option(
     "--require",
     metavar="WHAT",

@@ -81,6 +81,9 @@ every_name = completed(lambda: [*_catalog().variants, *_catalog().targets, *_cat
 releases = completed(lambda: [f"{t.name}=={a.version}" for t in _catalog().targets.values() for a in t.pinned])
 gpu_names, arch_names = completed(_gpus), completed(_archs)
 torch_archs = completed(lambda: [f"{arch[3:-2]}.{arch[-2:]}" for arch in _archs() if arch[-1] in "af"])
+cuda_releases = completed(
+    lambda: sorted({cuda for t in _catalog().targets.values() if t.build for cuda in t.build.cuda})
+)
 
 
 def variant_option(*, required: bool) -> Callable[[Command], Command]:

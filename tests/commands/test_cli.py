@@ -135,6 +135,8 @@ def test_the_recorded_matrix_is_what_the_real_trees_say(
         ("fetch", "vllm==0.33", {"vllm==0.33.0"}),
         ("export --variant next3 --patch", "fp6", {"fp6-convert"}),
         ("doctor --for", "gb10,rtx-pro", {"gb10,rtx-pro-6000"}),
+        ("doctor --cuda", "13", {"13.0"}),
+        ("doctor --arch-list", "12.0a,12.1", {"12.0a,12.1a", "12.0a,12.1f"}),
         ("verify --arch", "sm_121a,sm_120", {"sm_121a,sm_120", "sm_121a,sm_120a", "sm_121a,sm_120f"}),
         ("build --arch", "12.1", {"12.1a", "12.1f"}),
     ],
