@@ -57,72 +57,42 @@ DETECTED = "patches/vllm/detected-arch/patch.toml"
 C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
 
 
-def na(what: str, old: str, new: str, version: str = "0.22.1") -> Mutant:
-    return Mutant(what, NATIVE_ARCH, old, new, "native", ("vllm", version), "float8-to-e2m1", "sm_121a")
-
-
 def quoted(text: str) -> str:
     """Return CMake as it is in a string of a patch that ``few_probes`` wrote: in quotes."""
     return json.dumps(text)[1:-1]
 
 
-def de(what: str, old: str, new: str) -> Mutant:
-    release = ("vllm", "0.26.0")
-    return Mutant(what, DETECTED, quoted(old), quoted(new), "native", release, "float8-to-e2m1", "sm_121a")
+def mutants(
+    file: str, variant: str, tree: tuple[str, str], probes: str = "float8-to-e2m1", write: Callable[[str], str] = str
+) -> Callable[..., Mutant]:
+    """Return a function that makes mutants of a file, by default with these probes on sm_121a."""
+
+    def mutant(what: str, old: str, new: str, probes: str = probes, arch: str = "sm_121a", tree=tree) -> Mutant:  # type: ignore[no-untyped-def]
+        return Mutant(what, file, write(old), write(new), variant, tree, probes, arch)
+
+    return mutant
 
 
-def moe(what: str, old: str, new: str) -> Mutant:
-    file = "patches/vllm/moe-defines/patch.toml"
-    return Mutant(what, file, old, new, "native", ("vllm", "0.11.1"), "float8-to-e2m1", "sm_121a")
-
-
-def gdn(what: str, old: str, new: str) -> Mutant:
-    file = "patches/vllm/gdn-prefill/patch.toml"
-    return Mutant(what, file, old, new, "native", ("vllm", "0.28.0"), "float8-to-e2m1", "sm_121a")
-
-
-def gdc(what: str, old: str, new: str) -> Mutant:
-    file = "patches/flashinfer/gdc-flag/patch.toml"
-    return Mutant(what, file, old, new, "native", ("flashinfer", "0.6.7"), "float2x4-to-e2m1", "sm_121a")
-
-
-def sm121(what: str, old: str, new: str, arch: str) -> Mutant:
-    file = "patches/cutlass/sm121-family/patch.toml"
-    return Mutant(what, file, old, new, "native", ("cutlass", "4.0.0"), "float-to-e2m1-x8", arch)
-
-
-def stages(what: str, old: str, new: str) -> Mutant:
-    file = "patches/cutlass/sm120-stages/patch.toml"
-    return Mutant(what, file, old, new, "native", C48, "shared-memory", "sm_121a")
-
-
-def fa(what: str, old: str, new: str) -> Mutant:
-    return Mutant(what, FAMILY, old, new, "native", ("vllm", "0.14.1"), "float8-to-e2m1", "sm_121a")
+na = mutants(NATIVE_ARCH, "native", ("vllm", "0.22.1"))
+de = mutants(DETECTED, "native", ("vllm", "0.26.0"), write=quoted)
+keep = mutants(KEEP, "native", ("vllm", "0.18.0"), write=quoted)
+moe = mutants("patches/vllm/moe-defines/patch.toml", "native", ("vllm", "0.11.1"))
+gdn = mutants("patches/vllm/gdn-prefill/patch.toml", "native", ("vllm", "0.28.0"))
+gdc = mutants("patches/flashinfer/gdc-flag/patch.toml", "native", ("flashinfer", "0.6.7"), "float2x4-to-e2m1")
+sm121 = mutants("patches/cutlass/sm121-family/patch.toml", "native", ("cutlass", "4.0.0"), "float-to-e2m1-x8")
+stages = mutants("patches/cutlass/sm120-stages/patch.toml", "native", C48, "shared-memory")
+fa = mutants(FAMILY, "native", ("vllm", "0.14.1"))
+n2 = mutants(CONVERTER, "next2", C42, "float-to-e2m1")
+t1 = mutants(THRESHOLD, "turbo", V33)
+t2 = mutants(PREDICATES, "turbo2", V33)
 
 
 def n3(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_121", tree=C42) -> Mutant:  # type: ignore[no-untyped-def]
     return Mutant(what, file, old, new, "next3", tree, probes, arch)
 
 
-def n2(what: str, old: str, new: str, probes: str = "float-to-e2m1") -> Mutant:
-    return Mutant(what, CONVERTER, old, new, "next2", C42, probes, "sm_121a")
-
-
-def t1(what: str, old: str, new: str, probes: str = "float8-to-e2m1") -> Mutant:
-    return Mutant(what, THRESHOLD, old, new, "turbo", V33, probes, "sm_121a")
-
-
-def t2(what: str, old: str, new: str, probes: str = "float8-to-e2m1", tree=V33) -> Mutant:  # type: ignore[no-untyped-def]
-    return Mutant(what, PREDICATES, old, new, "turbo2", tree, probes, "sm_121a")
-
-
 def te(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_121a") -> Mutant:
     return Mutant(what, file, old, new, "next3", ("transformer_engine", "2.18.0"), probes, arch)
-
-
-def keep(what: str, old: str, new: str) -> Mutant:
-    release = ("vllm", "0.18.0")
-    return Mutant(what, KEEP, quoted(old), quoted(new), "native", release, "float8-to-e2m1", "sm_121a")
 
 
 def x8(what: str, body: str) -> Mutant:
@@ -262,9 +232,9 @@ MUTANTS = [
     t2("3.5 rounds down", "(ax < 3.5f)", "(ax <= 3.5f)"),
     t2("NaN becomes zero, in vLLM", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)"),
     t2("values 1 and 2 swapped", "e2m1(v0) | e2m1(v1) << 4 | e2m1(v2) << 8 | e2m1(v3) << 12 | e2m1(v4) << 16", "e2m1(v0) | e2m1(v2) << 4 | e2m1(v1) << 8 | e2m1(v3) << 12 | e2m1(v4) << 16"),
-    t2("the block's size, in FlashInfer", "(u >> 28 & 8u) | magnitude", "(u >> 28 & 8u) | (magnitude ^ (blockDim.x == 512))", "float2x4-to-e2m1", FI),
-    t2("a tie away from even, in FlashInfer", "(ax <= 1.25f)", "(ax < 1.25f)", "float8-to-e2m1", FI),
-    t2("a block of values, in FlashInfer", "(ax < 0.75f)", "(ax < 0.7500001f)", "half-block-to-nvfp4", FI),
+    t2("the block's size, in FlashInfer", "(u >> 28 & 8u) | magnitude", "(u >> 28 & 8u) | (magnitude ^ (blockDim.x == 512))", "float2x4-to-e2m1", tree=FI),
+    t2("a tie away from even, in FlashInfer", "(ax <= 1.25f)", "(ax < 1.25f)", "float8-to-e2m1", tree=FI),
+    t2("a block of values, in FlashInfer", "(ax < 0.75f)", "(ax < 0.7500001f)", "half-block-to-nvfp4", tree=FI),
     # Targets of families, and host code of floats.
     Mutant("not for the family, in vLLM", TURBO, "__CUDA_ARCH__ == 1210)", "__CUDA_ARCH__ == 1210 && defined(__CUDA_ARCH_SPECIFIC__))", "turbo", V33, "float8-to-e2m1", "sm_121f"),
     n2("5 rounds up, on the host", "uint32_t(magnitude <= 5.0f)", "uint32_t(magnitude < 5.0f)", "converter-on-host"),
@@ -281,9 +251,9 @@ MUTANTS = [
     gdn("FlashInfer's prefill for a head of any size", "(head_k_dim == 128 and current_platform", "(current_platform"),
     gdn("FlashInfer's prefill with CUDA 12", "get_cuda_runtime_major() >= 13))", "get_cuda_runtime_major() >= 12))"),
     # SM121 before CUTLASS knew it.
-    sm121("SM121 not among the macros", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ == 1211)", "sm_121a"),
-    sm121("SM120 lost", 'replace = "__CUDA_ARCH__ == 1200', 'replace = "__CUDA_ARCH__ == 1190', "sm_120a"),
-    sm121("SM120's macros for SM110 too", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ >= 1210 || BUILDS_OF_SM110)", "sm_121a"),
+    sm121("SM121 not among the macros", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ == 1211)", arch="sm_121a"),
+    sm121("SM120 lost", 'replace = "__CUDA_ARCH__ == 1200', 'replace = "__CUDA_ARCH__ == 1190', arch="sm_120a"),
+    sm121("SM120's macros for SM110 too", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ >= 1210 || BUILDS_OF_SM110)", arch="sm_121a"),
     # The stages of a grouped GEMM.
     stages("too little taken off shared memory", "(IsGroupedGemmKernel ? 640 : 0)", "(IsGroupedGemmKernel ? 64 : 0)"),
     stages("too much taken off shared memory", "(IsGroupedGemmKernel ? 640 : 0)", "(IsGroupedGemmKernel ? 1664 : 0)"),
@@ -298,7 +268,7 @@ MUTANTS = [
     na("Marlin for SM120 alone", 'element = "12.0;12.1"', 'element = "12.0"'),
     na("another architecture beside them", 'element = "12.0;12.1"', 'element = "10.0;12.0;12.1"'),
     na("repacking left out", 'beside = "8.0+PTX"', 'beside = "8.0+PTX"\nbut = ["MARLIN_OTHER_ARCHS"]'),
-    na("the lists of 0.10 left out", 'beside = "9.0+PTX"', 'beside = "9.9+PTX"', "0.10.2"),
+    na("the lists of 0.10 left out", 'beside = "9.0+PTX"', 'beside = "9.9+PTX"', tree=("vllm", "0.10.2")),
     # vLLM's kernel for MiniMax-M3: rows of 128 values in pages.
     t1("a tie away from even, in MiniMax's pages", "ax <= 2.5f", "ax < 2.5f", "half-row-to-minimax"),
     t2("NaN becomes zero, in MiniMax's pages", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)", "bf16-row-to-minimax"),
