@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import Said
@@ -230,3 +231,14 @@ def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[
 def fp4patch(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
     """Function that runs the command line and returns its output: ``fp4patch("apply", "--variant", "next2", tree)``."""
     return lambda *arguments: Said(capsys, *arguments)
+
+
+@pytest.fixture
+def doctor(fp4patch: Callable[..., Said]) -> Callable[..., tuple[int, dict[str, Any]]]:
+    """Function that returns exit status and document of ``fp4patch doctor``."""
+
+    def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
+        said = fp4patch("doctor", "--json", *arguments)
+        return said.status, said.document
+
+    return run

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
@@ -166,11 +166,11 @@ def test_a_wheel_for_another_processor_says_so(library: Library, tmp_path: Path)
 
 
 def test_sources_that_are_compiled_later_are_not_judged(
-    library: Library, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    library: Library, tmp_path: Path, doctor: Callable[..., tuple[int, dict[str, Any]]]
 ) -> None:
     path = wheel(tmp_path / "p-1-py3-none-any.whl", {"p/csrc/quantize.cu": CONVERTS.encode(), "p/a.py": b""})
-    assert cli.run(["doctor", "--for", "gb10", "--json", str(path)]) == 1
-    document = json.loads(capsys.readouterr().out)
+    status, document = doctor("--for", "gb10", path)
+    assert status == 1
     assert document["verdict"] == document["binaries"][0]["answers"][0]["answer"] == "not-judged"
     assert cli.run(["doctor", "--for", "gb10", str(path), str(library("a", BOTH, "120f"))]) == 0
     assert cli.run(["doctor", "--require", "sm_121", str(path)]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from permissions import without_privileges
+from command import without_privileges
 
 from fp4patch.catalog.identify import identify, identify_all
 from fp4patch.catalog.manifest import Catalog, load

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import snapshot
-from permissions import without_privileges
+from command import snapshot, without_privileges
 
 from fp4patch import cli
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import Said
-from permissions import without_privileges
+from command import Said, without_privileges
 from small_cutlass import CONVERTER, GUARD, small_cutlass
 
 GetTree = Callable[[str, str], Path]

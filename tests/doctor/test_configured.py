@@ -20,17 +20,6 @@ Doctor = Callable[..., tuple[int, dict[str, Any]]]
 FLAGS = "--generate-code=arch=compute_{0},code=[sm_{0}]"
 
 
-@pytest.fixture
-def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
-    """Exit status and document."""
-
-    def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
-        status = cli.run(["doctor", "--json", *map(str, arguments)])
-        return status, json.loads(capsys.readouterr().out)
-
-    return run
-
-
 def project(root: Path) -> Path:
     """A project whose FP4 code is in a header."""
     (root / "include").mkdir(parents=True)

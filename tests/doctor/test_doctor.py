@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -29,17 +28,6 @@ SURVEYED = tuple(archive.version for archive in load().target("vllm").pinned)
 LOOKED_AT = SURVEYED if os.environ.get("FP4PATCH_TEST_ALL_TREES") else ("0.10.2", "0.14.1", "0.33.0")
 
 needs_cmake = pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake")
-
-
-@pytest.fixture
-def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
-    """Exit status and document."""
-
-    def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
-        status = cli.run(["doctor", "--json", *map(str, arguments)])
-        return status, json.loads(capsys.readouterr().out)
-
-    return run
 
 
 def gpu(document: dict[str, Any], name: str, tree: int = 0) -> dict[str, str]:

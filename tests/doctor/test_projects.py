@@ -23,12 +23,11 @@ GENCODE = "-gencode arch=compute_{0},code=sm_{0}"
 
 
 @pytest.fixture
-def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
+def doctor(doctor: Doctor) -> Doctor:
     """Exit status, and the one project of the document."""
 
     def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
-        status = cli.run(["doctor", "--json", *map(str, arguments)])
-        document = json.loads(capsys.readouterr().out)
+        status, document = doctor(*arguments)
         return status, document["projects"][0] if document["projects"] else document
 
     return run

@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from fp4patch import cli
 
@@ -18,20 +23,40 @@ class Said:
 
     def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> None:
         capsys.readouterr()
+        self.command = str(arguments[0])
         self.status = cli.run([str(a) for a in arguments])
         self.out, self.err = capsys.readouterr()
 
     @property
     def document(self) -> dict[str, Any]:
-        document = json.loads(self.out)
-        assert document["schema"] == 1
-        return dict(document)
+        """The JSON document, which fits the command's schema."""
+        return fits(self.command, json.loads(self.out))
 
     @property
     def tree(self) -> dict[str, Any]:
         """The only tree of a document of apply, revert or status."""
         (tree,) = self.document["trees"]
         return dict(tree)
+
+
+def fits(command: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of a command after a comparison with the schema that the same command prints."""
+    if command in cli.COMMANDS:
+        _validator(command).validate(document)
+    return document
+
+
+@cache
+def _validator(command: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(CliRunner().invoke(cli.fp4patch, [command, "--json-schema"]).output))
+
+
+def without_privileges(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command for which permissions count, also where root runs the tests."""
+    command = [sys.executable, "-m", "fp4patch", *map(str, arguments)]
+    if os.geteuid() == 0:  # util-linux's; root keeps its files, and no power over permissions
+        command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *command]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def snapshot(tree: Path) -> dict[str, tuple[int, str]]:
@@ -51,4 +76,4 @@ def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]
     """Return exit status and JSON document of a verify that executes nothing."""
     document = tree.parent / "verify.json"
     status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
-    return status, json.loads(document.read_text())
+    return status, fits("verify", json.loads(document.read_text()))
