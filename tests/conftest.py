@@ -9,10 +9,8 @@ import os
 import shutil
 import signal
 import time
-from collections import defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,52 +38,9 @@ pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of ima
 
 SLOW_FIXTURES = {"pristine_tree", "toolchain", "engine", "browser"}
 """Fixtures that no fast test uses: trees of releases, compilers, containers, browsers."""
-LONGEST = (
-    "images/test_dockerfile_builds.py",
-    "images",
-    "integrations",
-    "sabotage",
-    "proof",
-    "commands",
-    "tools",
-    "patches",
-)
-"""Places of the longest tests, which come first, so that all workers end together."""
+LONGEST = ("images", "integrations", "sabotage", "proof", "commands", "tools", "patches")
+"""Directories of the longest tests, which come first, so that all workers end together."""
 TREES = cache_dir() / "tests" / "trees"
-
-
-PROCESSOR = pytest.StashKey[float]()
-"""Seconds of the processor that this process and its children had used when the last phase of a test ended."""
-
-
-def _processor() -> float:
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[PROCESSOR] = _processor()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the processor's seconds of a test's phase to its report, with which they reach the summary of all workers."""
-    report = yield
-    before, item.config.stash[PROCESSOR] = item.config.stash[PROCESSOR], _processor()
-    report.user_properties.append(("processor", item.config.stash[PROCESSOR] - before))
-    return report
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the twenty tests that took most of the processor: on a busy machine the time that passed means little."""
-    spent: dict[str, float] = defaultdict(float)
-    for report in chain.from_iterable(terminalreporter.stats.values()):
-        if isinstance(report, pytest.TestReport):
-            spent[report.nodeid] += sum(each for _, each in report.user_properties if isinstance(each, float))
-    terminalreporter.section(f"{sum(spent.values()):.0f} s of processor time")
-    for nodeid, seconds in sorted(spent.items(), key=lambda item: -item[1])[:20]:
-        if seconds >= 1:
-            terminalreporter.write_line(f"{seconds:6.1f} s  {nodeid}")
 
 
 @pytest.hookimpl(trylast=True)
@@ -117,22 +72,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is slow, or begin with the files that take longest."""
+    """Leave out what is slow, or begin with the directories that take longest."""
     if config.getoption("--fast"):
-        slow = {item for item in items if item.get_closest_marker("slow") or SLOW_FIXTURES & set(_fixtures(item))}
-        config.hook.pytest_deselected(items=[item for item in items if item in slow])
+        slow = [i for i in items if i.get_closest_marker("slow") or SLOW_FIXTURES & {*getattr(i, "fixturenames", ())}]
+        config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
-        return
-    items.sort(key=lambda item: _position(item.path))
-
-
-def _fixtures(item: pytest.Item) -> Sequence[str]:
-    return getattr(item, "fixturenames", ())
-
-
-def _position(file: Path) -> int:
-    name = str(file.relative_to(Path(__file__).parent))
-    return next((position for position, first in enumerate(LONGEST) if name.startswith(first)), len(LONGEST))
+    else:
+        items.sort(key=lambda item: (*LONGEST, part := item.nodeid.split("/")[1]).index(part))
 
 
 @pytest.fixture(scope="session")
