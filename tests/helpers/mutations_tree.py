@@ -35,11 +35,10 @@ TARGETS = {
 
 @dataclass
 class Mutant:
-    """A tree: its files, its links, and a description of its mutation."""
+    """A tree: its files and its links."""
 
     files: dict[str, str]
     links: dict[str, str] = field(default_factory=dict)
-    done: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -130,15 +129,11 @@ def _in_python(m: Mutant, rng: random.Random) -> None:
     )
 
 
-ASM = {mutate.__name__: mutate for mutate in (_elsewhere, _linked, _dead_copy, _in_python)}
-
-
 def asm_mutant(rng: random.Random) -> Mutant:
     """Return a vLLM with conversions where the patch does not expect them."""
     mutant = _vllm(rng)
-    for name in rng.sample(list(ASM), rng.choice([1, 1, 2])):
-        ASM[name](mutant, rng)
-        mutant.done.append(name)
+    for mutate in rng.sample((_elsewhere, _linked, _dead_copy, _in_python), rng.choice([1, 1, 2])):
+        mutate(mutant, rng)
     return mutant
 
 
@@ -185,19 +180,7 @@ def guard_mutant(rng: random.Random) -> Mutant:
     names = {kind: [f"CUTLASS_ARCH_MMA_SM{sm}{kind}_ENABLED" for sm in (100, 120, 121)] for kind in "AF"}
     more, config, before = "", "".join(_ARCH.format(arch=sm * 10, sm=sm) for sm in (100, 120, 121)), ""
     done = rng.choice(
-        [
-            "plain",
-            "plain",
-            "intermediate",
-            "more",
-            "other header",
-            "unknown",
-            "dead",
-            "includes",
-            "renamed",
-            "negated",
-            "undef",
-        ]
+        ["plain", "plain", "intermediate", "more", "elsewhere", "unknown", "dead", "renamed", "negated", "undef"]
     )
     last = {kind: f"defined({names[kind][2]})" for kind in "AF"}
     match done:
@@ -209,7 +192,7 @@ def guard_mutant(rng: random.Random) -> Mutant:
                 f"#if {rng.choice(['__CUDA_ARCH__ >= 1200', last['A'], 'defined(__CUDA_ARCH_FEAT_SM121_ALL)', '1'])}\n"
             )
             more += f"#ifndef {MACRO}\n#define {MACRO} 1\n#endif\n#endif\n"
-        case "other header":
+        case "elsewhere":
             config += f"#if __CUDA_ARCH__ == 121{rng.choice('00')}\n#define {MACRO} 1\n#endif\n"
         case "unknown":
             last[rng.choice("AF")] += (
@@ -238,7 +221,7 @@ def guard_mutant(rng: random.Random) -> Mutant:
         "include/cutlass/arch/config.h": f"#pragma once\n{config}",
         "include/cutlass/float_subbyte.h": header,
     }
-    return Mutant(files, done=[done])
+    return Mutant(files)
 
 
 def macro_of(came: Mapping[str, str], arch: str, work: Path) -> bool:
@@ -286,7 +269,6 @@ def cmake_mutant(rng: random.Random) -> Mutant:
     }
     done = rng.choice(list(shapes))
     mutant = _vllm(rng)
-    mutant.done.append(done)
     cmake = 'set(CUDA_SUPPORTED_ARCHS "9.0;12.0")\ncuda_archs_loose_intersection(FP4_ARCHS "12.0f" "${CUDA_ARCHS}")\n'
     cmake += 'cuda_archs_loose_intersection(SCALED_MM_ARCHS "12.0f;12.0a" "${CUDA_ARCHS}")\n'
     for name in ("FP4_OLD_ARCHS", "OTHER_ARCHS"):
@@ -313,97 +295,56 @@ def lists_of(files: Mapping[str, str], new: bool, work: Path) -> list[list[str]]
 
 # --- tests for exactly SM120 (classes 9, 10 and 12) ------------------------------------------------------------------
 
-_HOST = """\
+_EXACT = "major_capability * 10 + minor_capability == 120"
+_HOST = f"""\
 void mm(int major_capability, int minor_capability) {{
-  if (a_type == vllm::{kind}) {{
-    {check}(major_capability * 10 + minor_capability == 89 ||
-                major_capability * 10 + minor_capability == 120, "no");
+  if (a_type == vllm::kFE4M3fn) {{
+    TORCH_CHECK(major_capability * 10 + minor_capability == 89 ||
+                {_EXACT}, "no");
   }}
 }}
 """
 _GENERATE = """\
-{flag} = False
+SUPPORT_FP8 = False
 for arch in ARCHS:
-    if arch in {archs}:
-        {flag} = True
+    if arch in [89, 120]:
+        SUPPORT_FP8 = True
 """
-_SPELLINGS = (
-    "{0} == 120",
-    "120 == {0}",
-    "not ({0} != 120)",
-    "{0} >= 120 and {0} < 121",
-    "{0} >= 120 and {0} <= 120",
-    "121 > {0} and {0} >= 120",
-    "{0} in (90, 120)",
-)
+_SPELLINGS = ("{0} == 120", "120 == {0}", "not ({0} != 120)", "{0} >= 120 and {0} < 121", "121 > {0} and {0} >= 120")
 _HOST_SPELLINGS = (
-    "major_capability == 12 && minor_capability == 0",
-    "minor_capability == 0 && major_capability == 12",
-    "12 == major_capability && 0 == minor_capability",
-    "major_capability == 12 && minor_capability < 1",
+    *("major_capability == 12 && minor_capability == 0", "minor_capability == 0 && major_capability == 12"),
+    *("12 == major_capability && 0 == minor_capability", "major_capability == 12 && minor_capability < 1"),
+    *(
+        one.format("(major_capability * 10 + minor_capability)").replace(" and ", " && ").replace("not ", "!")
+        for one in _SPELLINGS
+    ),
+)
+_CHANGES = (
+    *(("kFE4M3fn", "kFloat8"), ("SUPPORT_FP8", "WITH_FP8")),
+    *(("[89, 120]", other) for other in ("(89, 120)", "[89, 90, 120]", "{89, 120}")),
+    ("void mm(", f"#if 0\n{_HOST}#endif\nvoid mm("),
+    ("SUPPORT_FP8 = False", "if False:\n    SUPPORT_FP8 = arch in [89, 120]\nSUPPORT_FP8 = False"),
+    ("SUPPORT_FP8 = False", '"""if arch in [89, 120]: SUPPORT_FP8"""\nSUPPORT_FP8 = False'),
+    *(("arch in [89, 120]", one.format("arch")) for one in (*_SPELLINGS, "{0} in (90, 120)")),
+    *((_EXACT, one) for one in _HOST_SPELLINGS),
 )
 
 
 def family_mutant(rng: random.Random) -> Mutant:
-    """Return a vLLM 0.14.1 in which one of several places is renamed, moved, or duplicated as dead code."""
+    """Return a vLLM 0.14.1 in which a place of the patch is renamed, moved, spelled differently, or doubled as dead
+    code; or all places of its kind."""
     mutant = _vllm(rng, "0.14.1")
     del mutant.files["csrc/fp4/utils.cuh"]
-    host = {
-        name: {"kind": "kFE4M3fn", "check": "TORCH_CHECK"}
-        for name in ("csrc/quantization/gptq_marlin.cu", "csrc/ops.cu")
-    }
-    made = dict.fromkeys(("csrc/quantization/generate_kernels.py", "csrc/moe/generate_kernels.py"), "SUPPORT_FP8")
-    archs = "[89, 120]"
-    done = rng.choice(
-        [
-            *(
-                "plain",
-                "kind",
-                "place",
-                "flag",
-                "flags",
-                "all kinds",
-                "dead host",
-                "if False",
-                "other list",
-                "docstring",
-            ),
-            *("spelling", "host spelling"),
-        ]
+    hosts = (
+        "csrc/quantization/gptq_marlin.cu",
+        rng.choice([*["csrc/moe/ops.cu"] * 3, "csrc/other/matmul.cu", "csrc/lib/ops.cc"]),
     )
-    mutant.done.append(done)
-    if done == "kind":
-        host["csrc/ops.cu"]["kind"] = "kFloat8"
-    elif done == "all kinds":
-        for one in host.values():
-            one["kind"] = "kFloat8"
-    elif done in ("flag", "flags"):
-        for name in list(made)[: 1 + (done == "flags")]:
-            made[name] = "WITH_FP8"
-    texts = {name: _HOST.format(**one) for name, one in host.items()}
-    texts |= {name: _GENERATE.format(flag=flag, archs=archs) for name, flag in made.items()}
-    place = "csrc/moe/marlin_moe_wna16/ops.cu"
-    texts[rng.choice(["csrc/other/matmul.cu", "lib/ops.cc"]) if done == "place" else place] = texts.pop("csrc/ops.cu")
-    generate = "csrc/moe/generate_kernels.py"
-    if done == "dead host":
-        texts[place] = f"#if 0\n{texts[place]}#endif\n{texts[place]}"
-    elif done == "if False":
-        texts[generate] = "if False:\n    SUPPORT_FP8 = arch in [89, 120]\n" + texts[generate]
-    elif done == "other list":
-        made_of = rng.choice(["(89, 120)", "[89, 90, 120]", "{89, 120}"])
-        texts[generate] = _GENERATE.format(flag=rng.choice(["SUPPORT_FP8", "WITH_FP8"]), archs=made_of)
-    elif done == "spelling":
-        test = rng.choice(_SPELLINGS).format("arch")
-        texts[generate] = f"for arch in ARCHS:\n    if {test}:\n        WITH_FP8 = True\n"
-        mutant.done.append(test)
-    elif done == "host spelling":
-        test = rng.choice([*_SPELLINGS[:-1], *_HOST_SPELLINGS]).format("(major_capability * 10 + minor_capability)")
-        test = test.replace(" and ", " && ").replace("not ", "!")
-        texts["csrc/more.cu"] = f'void more() {{\n  TORCH_CHECK({test}, "no");\n}}\n'
-        mutant.done.append(test)
-    elif done == "docstring":
-        texts[generate] = '"""if arch in [89, 120]: SUPPORT_FP8"""\n' + texts[generate]
-    mutant.files |= texts
+    generators = "csrc/quantization/generate_kernels.py", "csrc/moe/generate_kernels.py"
+    mutant.files |= dict.fromkeys(hosts, _HOST) | dict.fromkeys(generators, _GENERATE)
+    old, new = rng.choice(_CHANGES)
+    places = [name for name, text in mutant.files.items() if old in text]
+    for name in rng.choice([[], places, places[:1], places[1:]]):
+        mutant.files[name] = mutant.files[name].replace(old, new)
     mutant.files["csrc/cutlass_extensions/common.hpp"] = (
         "struct enable_sm90_or_later {};\n#if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 1200\n#endif\n"
     )
