@@ -173,54 +173,40 @@ _ARCH = """\
 #endif
 """
 MACRO = "CUDA_PTX_FP4FP6_CVT_ENABLED"
+_ON = f"#define {MACRO} 1\n"
+_SM121A = "defined(CUTLASS_ARCH_MMA_SM121A_ENABLED)"
+_SHAPES = (
+    ("", "", "", ""),
+    (f"#if {_SM121A}\n#define HAS_CVT 1\n#endif\n", "", " || defined(HAS_CVT)", ""),
+    (f"#if __CUDA_ARCH__ == 1210\n{_ON}#endif\n", "", "", ""),
+    ("", f"#if 0\n#if {_SM121A}\n{_ON}#endif\n#endif\n", "", ""),
+    *(("", "", f" || defined({name})", "") for name in ("MY_CVT", "CUTLASS_HAS_CVT", "CUTLASS_ARCH_MMA_SM12X_ENABLED")),
+    ("", "", " || !defined(CUTLASS_ARCH_MMA_SM100A_ENABLED)", ""),
+    *(
+        ("", "", "", f"#if {test}\n#ifndef {MACRO}\n{_ON}#endif\n#endif\n")
+        for test in ("__CUDA_ARCH__ >= 1200", _SM121A, "defined(__CUDA_ARCH_FEAT_SM121_ALL)", "1")
+    ),
+    *(("", "", "", text) for text in (f"#undef {MACRO}\n", f"#if {_SM121A}\n#undef {MACRO}\n#endif\n")),
+)
+"""What is added to another header, in front of the guard, to one of its conditions, and behind it."""
 
 
 def guard_mutant(rng: random.Random) -> Mutant:
-    """Return a CUTLASS whose guard has another shape."""
-    names = {kind: [f"CUTLASS_ARCH_MMA_SM{sm}{kind}_ENABLED" for sm in (100, 120, 121)] for kind in "AF"}
-    more, config, before = "", "".join(_ARCH.format(arch=sm * 10, sm=sm) for sm in (100, 120, 121)), ""
-    done = rng.choice(
-        ["plain", "plain", "intermediate", "more", "elsewhere", "unknown", "dead", "renamed", "negated", "undef"]
-    )
-    last = {kind: f"defined({names[kind][2]})" for kind in "AF"}
-    match done:
-        case "intermediate":
-            config += f"#if defined({names['A'][2]})\n#define HAS_CVT_{rng.randrange(9)} 1\n#endif\n"
-            last["A"] += f" || defined({re.findall(r'HAS_CVT_.', config)[0]})"
-        case "more":
-            more = (
-                f"#if {rng.choice(['__CUDA_ARCH__ >= 1200', last['A'], 'defined(__CUDA_ARCH_FEAT_SM121_ALL)', '1'])}\n"
-            )
-            more += f"#ifndef {MACRO}\n#define {MACRO} 1\n#endif\n#endif\n"
-        case "elsewhere":
-            config += f"#if __CUDA_ARCH__ == 121{rng.choice('00')}\n#define {MACRO} 1\n#endif\n"
-        case "unknown":
-            last[rng.choice("AF")] += (
-                f" || defined({rng.choice(['MY_CVT', 'CUTLASS_HAS_CVT', 'CUTLASS_ARCH_MMA_SM12X_ENABLED'])})"
-            )
-        case "dead":
-            before = f"#if 0\n#if (defined({names['A'][1]}) || {last['A']})\n#define {MACRO} 1\n#endif\n#endif\n"
-        case "renamed":
-            config = config.replace("MMA_SM121A", "MMA_BLACKWELL121A")
-            last["A"] = last["A"].replace("MMA_SM121A", "MMA_BLACKWELL121A")
-        case "negated":
-            last["A"] = f"{last['A']} || !defined({names['A'][0]})"
-        case "undef":
-            more = (
-                f"#undef {MACRO}\n" if rng.random() < 0.5 else f"#if defined({names['A'][2]})\n#undef {MACRO}\n#endif\n"
-            )
-    blocks = "".join(
-        f"#if ({' || '.join(f'defined({name})' for name in names[kind][:2])} || {last[kind]})\n#define {MACRO} 1\n#endif\n"
-        for kind in "AF"
-    )
-    version = "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 4\n#define CUTLASS_PATCH 0\n"
-    header = f'#pragma once\n#include "cutlass/arch/config.h"\n{before}{blocks}{more}'
-    marks = dict.fromkeys(load().target("cutlass").marks, "")
-    files = marks | {
-        "include/cutlass/version.h": version,
-        "include/cutlass/arch/config.h": f"#pragma once\n{config}",
-        "include/cutlass/float_subbyte.h": header,
+    """Return a CUTLASS whose guard has another shape, or in which a macro of it is renamed."""
+    other, before, beside, behind = rng.choice(_SHAPES)
+    config = "".join(_ARCH.format(arch=sm * 10, sm=sm) for sm in (100, 120, 121)) + other
+    blocks = {
+        kind: " || ".join(f"defined(CUTLASS_ARCH_MMA_SM{sm}{kind}_ENABLED)" for sm in (100, 120, 121)) for kind in "AF"
     }
+    blocks[rng.choice("AF")] += beside
+    guard = "".join(f"#if ({test})\n{_ON}#endif\n" for test in blocks.values())
+    files = dict.fromkeys(load().target("cutlass").marks, "") | {
+        "include/cutlass/version.h": "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 4\n#define CUTLASS_PATCH 0\n",
+        "include/cutlass/arch/config.h": f"#pragma once\n{config}",
+        "include/cutlass/float_subbyte.h": f'#pragma once\n#include "cutlass/arch/config.h"\n{before}{guard}{behind}',
+    }
+    if rng.random() < 0.1:
+        files = {name: text.replace("MMA_SM121A", "MMA_BLACKWELL121A") for name, text in files.items()}
     return Mutant(files)
 
 
