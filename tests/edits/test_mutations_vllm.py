@@ -1,7 +1,6 @@
-"""Mutated sources come out correct or refused: never wrong, never silent.
+"""Mutated sources come out correct, damaged ones correct or refused: never wrong, never silent.
 
-``FP4PATCH_MUTATIONS=10000`` requests that many; ``FP4PATCH_MUTATIONS_TREES`` (a directory of vLLM source trees) adds
-every file of theirs that has such a statement to the excerpts beside the patch.
+``FP4PATCH_MUTATIONS=10000`` requests that many.
 """
 
 from __future__ import annotations
@@ -9,13 +8,11 @@ from __future__ import annotations
 import os
 import random
 import re
-from functools import cache
-from pathlib import Path
 
 import pytest
 from cases import cases
 from cxx_edits import outcome_of
-from mutations_vllm import BENIGN, ENCODER, GUARD, OPTIONS, REFUSED, Document, judge, mutate
+from mutations_vllm import ENCODER, GUARD, OPTIONS, Document, judge, mutate
 
 from fp4patch.core.results import Drift, Rewritten
 from fp4patch.edits import WrapAsm
@@ -27,35 +24,21 @@ COUNT = int(os.environ.get("FP4PATCH_MUTATIONS", "400"))
 CHUNKS = 12
 
 
-@cache
-def sources() -> list[tuple[str, str]]:
-    """Name and text of everything that is mutated."""
-    texts = [(case.name, case.before) for case in cases("vllm/e2m1-asm").values() if case.state == "edited"]
-    if trees := os.environ.get("FP4PATCH_MUTATIONS_TREES"):
-        paths = sorted(path for ending in ("cu", "cuh") for path in Path(trees).glob(f"*/csrc/**/*.{ending}"))
-        texts += [(str(path), path.read_bytes().decode("utf-8", "surrogateescape")) for path in paths]
-    return [(name, text) for name, text in texts if Document.read(text).statements]
-
-
-def rewritten(text: str) -> Rewritten | Drift:
-    outcome = outcome_of(EDIT, text, lambda _name: ENCODER, OPTIONS)
-    assert isinstance(outcome, (Rewritten, Drift)), "a source with a conversion always needs something"
-    return outcome
+SOURCES = [
+    (case.name, case.before)
+    for case in cases("vllm/e2m1-asm").values()
+    if case.state == "edited" and Document.read(case.before).statements
+]
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_mutated_sources_come_out_correct_or_refused(chunk: int) -> None:
-    every = sources()
+def test_mutated_sources_come_out_correct(chunk: int) -> None:
     for seed in range(chunk, COUNT, CHUNKS):
         rng = random.Random(seed)
-        name, text = every[seed % len(every)]
+        name, text = SOURCES[seed % len(SOURCES)]
         doc, before, done = mutate(text, rng)
-        outcome = rewritten(before)
+        outcome = outcome_of(EDIT, before, lambda _name: ENCODER, OPTIONS)
         said = f"seed {seed}, {name}: {', '.join(done)}"
-        if doc.refused:
-            assert isinstance(outcome, Drift), said
-            assert outcome.found, said
-            continue
         assert isinstance(outcome, Rewritten), f"{said}: {outcome}"
         try:
             judge(doc, before, outcome.text, rng)
@@ -63,27 +46,11 @@ def test_mutated_sources_come_out_correct_or_refused(chunk: int) -> None:
             raise AssertionError(f"{said}: {wrong}") from wrong
 
 
-@pytest.mark.parametrize("mutation", [*BENIGN, *REFUSED])
-def test_each_mutation_alone_on_each_shape(mutation: str) -> None:
-    for n, (name, text) in enumerate(sources()):
-        rng = random.Random(n)
-        doc = Document.read(text)
-        (BENIGN | REFUSED)[mutation](doc, rng)
-        before = doc.render(rng)
-        outcome = rewritten(before)
-        if mutation in REFUSED:
-            assert isinstance(outcome, Drift), name
-        else:
-            assert isinstance(outcome, Rewritten), f"{name}: {outcome}"
-            judge(doc, before, outcome.text, rng)
-
-
 def test_damaged_sources_never_raise_and_are_never_passed_over() -> None:
     """Parts are cut out, doubled or moved: only a result is expected, and no conversion unguarded."""
-    every = sources()
     for seed in range(COUNT):
         rng = random.Random(seed)
-        name, text = every[seed % len(every)]
+        name, text = SOURCES[seed % len(SOURCES)]
         for _ in range(rng.randint(1, 4)):
             a, b = sorted(rng.sample(range(len(text)), 2))
             b = min(b, a + rng.choice([1, 2, 10, 60]))

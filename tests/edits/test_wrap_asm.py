@@ -169,6 +169,7 @@ def test_the_encoder_goes_to_file_scope(text: str, above: str | None) -> None:
         ("x = 1, " + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)'), "`,`"),
         ("LOOP(" + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)') + ");", "`(`"),
         ("LOOP({ " + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)') + " });", "a macro's argument"),
+        ("[[maybe]] " + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)'), "`]`"),
         (asm(TWO, '"=r"(x)', '"f"(a), "n"(b)'), '"n"(b)'),
         (asm(TWO, '"=f"(x)', '"f"(a), "f"(b)'), "bits"),
         (asm(TWO, '"=r"(x), "=r"(y)', '"f"(a), "f"(b)'), "not a float operand"),
@@ -183,6 +184,10 @@ def test_the_encoder_goes_to_file_scope(text: str, above: str | None) -> None:
         ('asm("rcp.rn.e2m1x2.f32 %0, %1;" : "=r"(x) : "f"(a));', "no cvt"),
         ('#define C(t, d) asm("cvt.rn.satfinite." #t ".f32 " d)\nC(e2m1x2, "b, %1, %1");', "outside a string"),
         ('puts("cvt.rn.satfinite" ".e2m1x2.f32");', "outside any asm"),
+        ('#define E2M1 "cvt.rn.satfinite." "e2m1x2.f32 b, %1, %2;"', "in a preprocessor directive"),
+        ("#ifndef FP4PATCH_THRESHOLD_CUH\n#endif\n" + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)'), "FP4PATCH_THRESHOLD_CUH"),
+        ('const char* never = R"never(\n' + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)'), "raw string"),
+        ("#if 1\n" + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)'), "#if"),
         ('asm("{.reg .b8 b; cvt.rn.sat" // : \n "finite." "e2m1x2.f16x2 b, %1;}" : "=r"(x) : "f"(a));', "instruction"),
     ],
 )

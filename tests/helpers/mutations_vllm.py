@@ -96,8 +96,6 @@ class Document:
     """A source: text and statement models in turn."""
 
     parts: list[str | Asm]
-    refused: str = ""
-    """Reason why it must be refused; empty if it must not."""
     crlf: bool = False
 
     @classmethod
@@ -253,7 +251,7 @@ def side_effects(doc: Document, rng: random.Random) -> None:
     statement.inputs = [(c, change.format(n)) for n, (c, _) in enumerate(statement.inputs)]
 
 
-BENIGN: dict[str, Callable[[Document, random.Random], None]] = {
+MUTATIONS: dict[str, Callable[[Document, random.Random], None]] = {
     mutation.__name__: mutation
     for mutation in (
         comment, text_about_assembly, crlf, reindent, other_assembly, another_statement, without_braces, code_beside,
@@ -262,86 +260,12 @@ BENIGN: dict[str, Callable[[Document, random.Random], None]] = {
 }  # fmt: skip
 
 
-# --- mutations after which it must refuse ----------------------------------------------------------------------------
-
-
-def _in_template(old: str, new: str) -> Callable[[Document, random.Random], None]:
-    def change(doc: Document, rng: random.Random) -> None:
-        statement = rng.choice(doc.statements)
-        assert re.search(old, statement.template)
-        statement.template = re.sub(old, new, statement.template, count=1)
-
-    return change
-
-
-def _added(text: str) -> Callable[[Document, random.Random], None]:
-    return lambda doc, rng: doc.at_a_blank_line(rng, [text])
-
-
-def _around(lead: str, trail: str) -> Callable[[Document, random.Random], None]:
-    def change(doc: Document, rng: random.Random) -> None:
-        statement = rng.choice(doc.statements)
-        statement.lead, statement.trail = lead, trail
-
-    return change
-
-
-def _integer_input(doc: Document, rng: random.Random) -> None:
-    statement = rng.choice(doc.statements)
-    n = rng.randrange(len(statement.inputs))
-    statement.inputs[n] = ("r", f"__float_as_uint({statement.inputs[n][1]})")
-
-
-def _directive_inside(doc: Document, rng: random.Random) -> None:
-    rng.choice(doc.statements).joints = lambda: "\n#pragma nothing\n"
-
-
-ENCODING = r"cvt\.rn\.satfinite\.e2m1x2\.f32"
-REFUSED: dict[str, Callable[[Document, random.Random], None]] = {
-    "an instruction that it does not know": _in_template(ENCODING, r"mul.f32 %1, %1, %1; \g<0>"),
-    "a predicate": _in_template(ENCODING, r"@p \g<0>"),
-    "relu": _in_template(ENCODING, "cvt.rn.satfinite.relu.e2m1x2.f32"),
-    "halves": _in_template(ENCODING, "cvt.rn.satfinite.e2m1x2.f16x2"),
-    "a register that is not declared": _in_template(r"f32\s+[^,%]+,", "f32 nowhere,"),
-    "an operand that is not there": _in_template(r"(?s)(.*)%\d+", r"\1%99"),
-    "a conversion that is dropped": _in_template(ENCODING + r"[^;]*;", ""),
-    "an integer for a float": _integer_input,
-    "a directive among the operands": _directive_inside,
-    "a macro's arguments": _around("LAUNCH([&] { ", " });"),
-    "an expression": _around("int x = ", ""),
-    "an attribute in front": _around("[[maybe]] ", ""),
-    "somebody's guard": _around("int k;\n#if __CUDA_ARCH__ == 1210\n", "\n#else\n#endif\n"),
-    "our own names": _added("namespace fp4patch_threshold {}\n"),
-    "our include guard": _added("#ifndef FP4PATCH_THRESHOLD_CUH\n#endif\n"),
-    "the instruction in a macro": _added('#define E2M1 "cvt.rn.satfinite." "e2m1x2.f32 b, %1, %2;"\n'),
-    "a statement in a macro": _added(
-        '#define E(x, y) \\\n asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %1;" \\\n'
-        '  "cvt.u32.u8 %0, b;}" : "=r"(x) : "f"(y))\n'
-    ),
-    "the instruction in a string": _added('const char* ptx() { return "cvt.rn.satfinite.e2m1x2.f32 b, a, a;"; }\n'),
-    "a macro in a template": _added(
-        'void g(float v, int& o) {\n  asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 " D ", %1, %1;}" '
-        ': "=r"(o) : "f"(v));\n}\n'
-    ),
-    "a raw string without an end": _added('const char* never = R"never(\n'),
-    "an #if without an #endif": _added("#if 1\n"),
-}
-
-
 def mutate(text: str, rng: random.Random) -> tuple[Document, str, list[str]]:
-    """Return a mutated document, its text, and what was done to it. One in five must be refused."""
+    """Return a mutated document, its text, and what was done to it."""
     doc = Document.read(text)
-    done = []
-    if rng.random() < 0.2:
-        doc.refused = rng.choice(list(REFUSED))
-        REFUSED[doc.refused](doc, rng)
-        done.append(doc.refused)
-        benign = ["crlf", "reindent", "spell", "comment", "other_assembly"]
-    else:
-        benign = list(BENIGN)
-    for name in rng.sample(benign, rng.randint(0 if doc.refused else 1, min(6, len(benign)))):
-        BENIGN[name](doc, rng)
-        done.append(name)
+    done = rng.sample(list(MUTATIONS), rng.randint(1, 6))
+    for name in done:
+        MUTATIONS[name](doc, rng)
     return doc, doc.render(rng), done
 
 
