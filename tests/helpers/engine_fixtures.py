@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,31 +33,22 @@ TINY = "fp4patch-test-tiny"
 def engine() -> Iterator[dict[str, str]]:
     """Return the environment for ``docker`` with an engine: the running one, else one that the script starts.
 
-    The test is skipped with the script's reason if none can run; with FP4PATCH_REQUIRE_ENGINE=1 it fails.
+    It ends with the last of the processes that use it. The test is skipped with the script's reason if none can run;
+    with FP4PATCH_REQUIRE_ENGINE=1 it fails.
     """
-    with ExitStack() as ends, pytest.MonkeyPatch.context() as patch:
-        if not _answers():
-            try:
-                client = ends.enter_context(own_engine())
-            except NoEngineError as reason:
-                without(f"no container engine: {reason}")
-            for name, value in client.items():
-                patch.setenv(name, value)
+    if (
+        shutil.which("docker")
+        and subprocess.run(["docker", "version"], capture_output=True, check=False).returncode == 0
+    ):
         yield dict(os.environ)
-
-
-class NoEngineError(Exception):
-    """No engine can run here; the text is the script's reason."""
-
-
-@contextmanager
-def own_engine() -> Iterator[dict[str, str]]:
-    """The client's environment of the script's engine, which ends with the last of the processes that use it."""
+        return
     home = Path(os.environ.get("FP4PATCH_ENGINE_DIR") or Path(tempfile.gettempdir(), "fp4patch-engine"))
     home.mkdir(parents=True, exist_ok=True)
-    with (home / "engine.users").open("w") as users:
+    with (home / "engine.users").open("w") as users, pytest.MonkeyPatch.context() as patch:
         fcntl.flock(users, fcntl.LOCK_SH)
-        yield start_engine()
+        for name, value in start_engine().items():
+            patch.setenv(name, value)
+        yield dict(os.environ)
         try:
             fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -66,14 +57,10 @@ def own_engine() -> Iterator[dict[str, str]]:
 
 
 def start_engine() -> dict[str, str]:
-    """Return the client's environment for the engine that the script starts, or finds running.
-
-    Raises:
-        NoEngineError: None can run here.
-    """
+    """Return the client's environment for the engine that the script starts, or finds running."""
     started = subprocess.run([SCRIPT, "start"], capture_output=True, text=True, check=False)
     if started.returncode == 77:
-        raise NoEngineError(started.stderr.strip().splitlines()[-1:])
+        without(f"no container engine: {started.stderr.strip().splitlines()[-1:]}")
     assert started.returncode == 0, started.stderr
     return {
         name: value.replace("$PATH", os.environ["PATH"]) for name, value in re.findall(r"(\w+)=(\S+)", started.stdout)
@@ -85,13 +72,6 @@ def without(reason: str) -> NoReturn:
     if os.environ.get("FP4PATCH_REQUIRE_ENGINE"):
         pytest.fail(reason)
     pytest.skip(reason)
-
-
-def _answers() -> bool:
-    if shutil.which("docker") is None:
-        return False
-    run = subprocess.run(["docker", "version"], capture_output=True, check=False)
-    return run.returncode == 0
 
 
 @pytest.fixture(scope="session")
@@ -106,29 +86,19 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             without("no docker-registry: apt install docker-registry")
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    config = {
-        "version": "0.1",
-        "log": {"level": "error"},
-        "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
-        "http": {"addr": address},
-    }
-    (folder / "config.yml").write_text(json.dumps(config))
-    with subprocess.Popen(
-        [program, "serve", str(folder / "config.yml")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        while not _listens(address):
-            assert process.poll() is None, f"the registry ended with status {process.returncode}"
+    (folder / "config.yml").write_text(
+        f"version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\n"
+        f"http: {{addr: {address}}}\n"
+    )
+    command = [program, "serve", str(folder / "config.yml")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            with suppress(OSError), urllib.request.urlopen(f"http://{address}/v2/"):
+                break
             time.sleep(0.05)
+        assert process.poll() is None, f"the registry ended with status {process.returncode}"
         yield address
         process.terminate()
-
-
-def _listens(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://{address}/v2/") as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def debian_package(name: str, folder: Path) -> Path:
@@ -141,7 +111,10 @@ def debian_package(name: str, folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def tiny_base(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> str:
     """An image of busybox alone, 2 MB."""
-    busybox = shutil.which("busybox") or _busybox(tmp_path_factory.mktemp("busybox"))
+    busybox = shutil.which("busybox")
+    if not busybox:
+        unpacked = debian_package("busybox-static", tmp_path_factory.mktemp("busybox"))
+        busybox = str(next(path for path in unpacked.rglob("bin/busybox")))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         tar.add(busybox, "bin/busybox")
@@ -151,11 +124,6 @@ def tiny_base(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
             tar.addfile(link)
     subprocess.run(["docker", "import", "-", TINY], input=packed.getvalue(), capture_output=True, check=True)
     return TINY
-
-
-def _busybox(folder: Path) -> str:
-    unpacked = debian_package("busybox-static", folder)
-    return str(next(unpacked.glob("*/busybox"), None) or next(unpacked.glob("usr/*/busybox")))
 
 
 @pytest.fixture(scope="session")
@@ -170,17 +138,8 @@ def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable
     receipts = made / "proof" / "receipts"
     receipts.mkdir(parents=True)
     shutil.copy(tree / ".fp4patch" / "receipt.json", receipts / "cutlass.json")
-    verify = [
-        "verify",
-        "--no-execute",
-        "--variant",
-        "next2",
-        "--arch",
-        "sm_121a",
-        "--json",
-        str(made / "proof" / "verify.json"),
-    ]
-    assert cli.run([*verify, str(tree)]) == 0
+    verify = ["verify", "--no-execute", "--variant", "next2", "--arch", "sm_121a", "--json"]
+    assert cli.run([*verify, str(made / "proof" / "verify.json"), str(tree)]) == 0
     pins = context.pins(plan("next2", ["12.1a"], "proof", trees={"cutlass": "4.2.1"}))
     (made / "proof" / "pins.json").write_text(json.dumps(pins))
     for path in (tree / "include").rglob("*"):  # the patched files alone: an image needs no more to be checked
