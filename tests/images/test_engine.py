@@ -9,28 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.catalog.manifest import load
-from fp4patch.catalog.variant import TorchPin
-from fp4patch.core.arch import Arch
+from fp4patch.commands.build import plan
 from fp4patch.core.errors import ImageError
-from fp4patch.images import inspection, sources
+from fp4patch.images import inspection
 from fp4patch.images.engine import check, host, notes, own_platforms
-from fp4patch.images.image import Architectures, BuildRequest, BuildxOptions, Stage
+from fp4patch.images.image import BuildxOptions, Stage
 
-SM121A = Architectures((Arch(12, 1, "a"),), (Arch(12, 1, "a"),), (Arch(12, 1),))
-REQUEST = BuildRequest(
-    variant="next3",
-    patches=(),
-    archs=SM121A,
-    trees={
-        name: sources.source(load().target(name), version, whole=False)
-        for name, version in (("vllm", "0.33.0"), ("cutlass", "4.7.1"))
-    },
-    torch=TorchPin(version="2.14.0"),
-    cuda="13.0.2",
-    base_image="base:1",
-    runtime_image="runtime:1",
-)
+REQUEST = plan("next3", ["12.1a"])
 FOR_ARM64 = replace(REQUEST, buildx=BuildxOptions(platforms=("linux/arm64",)))
 ARM64, AMD64 = ("linux/arm64",), ("linux/amd64",)
 
@@ -48,7 +33,7 @@ def test_an_image_for_gb10_alone_on_amd64_is_noted() -> None:
     (note,) = notes(AMD64, REQUEST)
     assert "GB10 machines are arm64" in note
     assert notes(ARM64, REQUEST) == notes(AMD64, FOR_ARM64) == []
-    assert notes(AMD64, replace(REQUEST, archs=replace(SM121A, gpus=(Arch(12, 0), Arch(12, 1))))) == []
+    assert notes(AMD64, plan("next3", ["12.0a", "12.1a"])) == []
 
 
 # --- the real one ----------------------------------------------------------------------------------------------------
