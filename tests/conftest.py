@@ -34,7 +34,7 @@ gc.set_threshold(100_000, 50, 100)
 # What tests install is started once or twice: pip compiles none of it. Set to 1, this option would mean the opposite.
 os.environ["PIP_NO_COMPILE"] = "0"
 
-pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of images
+pytest_plugins = ["browser", "engine_fixtures"]
 
 SLOW_FIXTURES = {"pristine_tree", "toolchain", "engine", "browser"}
 """Fixtures that no fast test uses: trees of releases, compilers, containers, browsers."""

@@ -7,9 +7,10 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from browser import PATIENCE, browser
+from browser import PATIENCE, opened
 from support import served
 
 from tools.site_pages import PAGES
@@ -46,13 +47,11 @@ def test_it_has_every_page_the_pictures_and_the_explorer(site: Path) -> None:
     assert "fp4patch explorer" in (site / "explorer.html").read_text(encoding="utf-8")
 
 
-def test_a_page_is_found_by_its_words_and_no_other_host_is_asked(site: Path) -> None:
+def test_a_page_is_found_by_its_words_and_no_other_host_is_asked(site: Path, browser: Any) -> None:
     from playwright.sync_api import TimeoutError as NotYet
 
-    with served(site) as url, browser() as running:
-        tab = running.new_page()
-        tab.set_default_timeout(PATIENCE)
-        requests: list[str] = []
+    requests: list[str] = []
+    with served(site) as url, opened(browser, "about:blank") as tab:
         tab.on("request", lambda request: requests.append(request.url))
         tab.goto(f"{url}/index.html")
         box = tab.get_by_role("textbox", name="Search")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
@@ -18,7 +17,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from command import Said, snapshot
-from processes import ends
+from processes import becomes, running
 
 from fp4patch import __version__, cli
 from fp4patch.catalog.manifest import data_root
@@ -210,25 +209,15 @@ def test_a_verify_that_is_ended_leaves_no_compiler_and_no_folder(
     scratch.mkdir()
     environ = os.environ | {"TMPDIR": str(scratch), "FP4PATCH_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "fp4patch", "verify", "--variant", "next2", "--no-execute", str(tree)]
+    compilers = os.fsencode(scratch) + b"/fp4patch-"  # their temporary files are there
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
-        while process.poll() is None and not compilers(scratch):
-            time.sleep(0.2)
+        assert becomes(lambda: running(compilers))
         process.send_signal(stop)
         assert process.stderr
         assert process.stderr.read().rstrip().endswith("interrupted")
     assert process.returncode == 130
     assert not any(scratch.iterdir())
-    assert all(ends(pid) for pid in compilers(scratch))
-
-
-def compilers(scratch: Path) -> list[int]:
-    """Return processes that work for a verify whose temporary files are in that directory."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if os.fsencode(scratch) + b"/fp4patch-" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-    return found
+    assert becomes(lambda: not running(compilers), 5)
 
 
 def fp4patch_process(*arguments: str, environ: dict[str, str] | None = None, out: int = subprocess.PIPE) -> Ended:

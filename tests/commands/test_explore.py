@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from browser import PATIENCE, browser
+from browser import opened
 from flashinfer_wheel import is_python, unpack
 
 from fp4patch import cli
@@ -61,26 +61,15 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Any]:
-    with browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def shown(running: Any, file: Path) -> Iterator[Any]:
-    """The open page. A request for anything but the file, or an error of the script, fails the test."""
-    tab = running.new_page()
-    tab.set_default_timeout(PATIENCE)
+def shown(browser: Any, file: Path) -> Iterator[Any]:
+    """The open page. A request for anything but the file fails the test."""
     requests: list[str] = []
-    errors: list[str] = []
-    tab.on("request", lambda request: requests.append(request.url))
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    tab.goto(file.as_uri())
-    tab.locator("#result").wait_for()
-    yield tab
+    with opened(browser, "about:blank") as tab:
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.goto(file.as_uri())
+        tab.locator("#result").wait_for()
+        yield tab
     assert {url.partition("#")[0] for url in requests} <= {file.as_uri(), "about:blank"}
-    assert errors == []
 
 
 def go(tab: Any, view: str, **values: str) -> None:

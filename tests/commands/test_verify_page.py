@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import PATIENCE, browser
+from browser import opened
 from verify_reports import F2FP, HOSTILE, REPORTS, instruction, listing, on_121, report
 
 from fp4patch.commands.verify_page import page
@@ -107,33 +107,27 @@ def test_a_path_that_is_not_utf8_still_makes_a_file() -> None:
 # --- in a browser ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Any]:
-    with browser() as started:
-        yield started
+Show = Callable[..., AbstractContextManager[Any]]
 
 
-@contextmanager
-def opened(running: Any, file: Path, shown: VerifyReport, at: str = "", width: int = 390) -> Iterator[Any]:
-    """The page in a tab of the browser; an error of its script, or a refusal of its policy, fails the test."""
-    file.write_text(page([shown]), encoding="utf-8")
-    wrong: list[str] = []
-    tab = running.new_page(viewport={"width": width, "height": 800})
-    tab.set_default_timeout(PATIENCE)
-    tab.on("pageerror", lambda error: wrong.append(str(error)))
-    tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    tab.goto(f"{file.as_uri()}{at}")
-    yield tab
-    tab.close()
-    assert wrong == []
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Show:
+    """``show(report, "#id", width=390)``: the page of a report in a tab of the browser."""
+
+    def run(shown: VerifyReport, at: str = "", width: int = 390) -> AbstractContextManager[Any]:
+        file = tmp_path / "report.html"
+        file.write_text(page([shown]), encoding="utf-8")
+        return opened(browser, f"{file.as_uri()}{at}", viewport={"width": width, "height": 800})
+
+    return run
 
 
 CELLS = "rows => rows.map(row => [row.className, ...[...row.cells].map(cell => cell.textContent)])"
 
 
-def test_both_sides_stand_beside_each_other_and_differences_are_marked(running: Any, tmp_path: Path) -> None:
+def test_both_sides_stand_beside_each_other_and_differences_are_marked(show: Show) -> None:
     at = "#t1-cutlass/e2m1-x2-sm_121a"
-    with opened(running, tmp_path / "a.html", REPORTS["pass"], at, width=1280) as tab:
+    with show(REPORTS["pass"], at, width=1280) as tab:
         tab.locator(".sass tr").first.wait_for()
         assert tab.locator(".sass tr").evaluate_all(CELLS) == [
             ["changed", "0000", "LDG.E R2, desc[UR4][R2.64]", "~", "0000", "LDG.E R2, desc[UR4][R2.64+0x10]"],
@@ -145,9 +139,9 @@ def test_both_sides_stand_beside_each_other_and_differences_are_marked(running: 
         assert tab.locator(".sass mark").all_inner_texts() == ["desc[UR4][R2.64]", "desc[UR4][R2.64+0x10]"]
 
 
-def test_a_phone_shows_one_column_and_what_is_unchanged_is_one_row(running: Any, tmp_path: Path) -> None:
+def test_a_phone_shows_one_column_and_what_is_unchanged_is_one_row(show: Show) -> None:
     at = "#t1-cutlass/e2m1-x2-sm_121a"
-    with opened(running, tmp_path / "a.html", REPORTS["pass"], at) as tab:
+    with show(REPORTS["pass"], at) as tab:
         tab.locator(".sass tr").first.wait_for()
         shown = tab.locator(".sass td").evaluate_all(
             "cells => cells.filter(c => c.offsetWidth).map(c => c.textContent)"
@@ -164,8 +158,8 @@ def test_a_phone_shows_one_column_and_what_is_unchanged_is_one_row(running: Any,
         assert tab.locator(".more .result").first.is_visible()
 
 
-def test_a_listing_from_outside_is_shown_as_text(running: Any, tmp_path: Path) -> None:
-    with opened(running, tmp_path / "a.html", hostile_report()) as tab:
+def test_a_listing_from_outside_is_shown_as_text(show: Show) -> None:
+    with show(hostile_report()) as tab:
         tab.locator(".sass tr").first.wait_for()
         assert tab.locator(".sass script").count() == 0
         assert HOSTILE in tab.locator(".sass tr").first.text_content()
@@ -192,11 +186,11 @@ def drawn(draw: random.Random, index: int) -> Any:
     return instruction(index, *forms[index % len(forms)], "@!P0" if index % 9 == 0 else "")
 
 
-def test_listings_are_compressed_open_on_demand_and_fit_a_phone(running: Any, tmp_path: Path) -> None:
+def test_listings_are_compressed_open_on_demand_and_fit_a_phone(show: Show) -> None:
     """All of verify's default run on CUTLASS at once are two million elements, and minutes."""
     long = dataclasses.replace(long_report(120, 300), problems=(Problem("code", "t", "x_" * 400),))
     assert len(page([long]).encode()) < 120 * 20_000
-    with opened(running, tmp_path / "report.html", long, "#t1-cutlass/p60-sm_121a") as tab:
+    with show(long, "#t1-cutlass/p60-sm_121a") as tab:
         tab.locator('[id="t1-cutlass/p60-sm_121a"] .sass tr').first.wait_for()
         assert tab.locator(".sass tr").count() == 300
         tab.locator('[id="t1-cutlass/p110-sm_121a"] > summary').click()
@@ -205,10 +199,10 @@ def test_listings_are_compressed_open_on_demand_and_fit_a_phone(running: Any, tm
         assert tab.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_long_stretches_fold_and_no_row_is_lost(running: Any, tmp_path: Path) -> None:
+def test_long_stretches_fold_and_no_row_is_lost(show: Show) -> None:
     code = listing(*(instruction(index, "FSEL", f"R{index}") for index in range(100)))
     same = dataclasses.replace(on_121(), before=code, after=code)
-    with opened(running, tmp_path / "a.html", report(same), "#t1-cutlass/e2m1-x2-sm_121a") as tab:
+    with show(report(same), "#t1-cutlass/e2m1-x2-sm_121a") as tab:
         more = tab.locator(".sass button")
         more.wait_for()
         assert tab.locator(".sass td:nth-child(5)").count() < 30

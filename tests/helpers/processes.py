@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -14,13 +16,27 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
+def running(words: bytes) -> list[int]:
+    """Return the processes whose command line, in which NUL bytes part the arguments, has these words."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if words in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def becomes(condition: Callable[[], object], seconds: float = 60) -> bool:
+    """Return whether the condition holds within this time."""
+    end = time.monotonic() + seconds
+    while not (holds := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(holds)
+
+
 def ends(pid: int) -> bool:
     """Return whether the process ends soon: the kernel delivers a signal with some delay."""
-    for _ in range(250):
-        if not alive(pid):
-            return True
-        time.sleep(0.02)
-    return False
+    return becomes(lambda: not alive(pid), 5)
 
 
 def wait_for(path: Path) -> int:

@@ -8,14 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import Said
+from processes import becomes, running
 
 from fp4patch.catalog.manifest import DATA, data_root, load
 from variants import VARIANTS
@@ -23,25 +22,17 @@ from variants import VARIANTS
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
+ENDLESS = b"sleep\x0086399"
 
 
-@dataclass(frozen=True)
-class Tiny:
-    """The arguments of ``fp4patch build``: its own, and those of buildx."""
-
-    own: Sequence[str | Path]
-    buildx: Sequence[str]
-
-    def __call__(self, *own: str | Path, buildx: Sequence[str] = ()) -> list[str | Path]:
-        """Return the words of the command, with these in addition."""
-        return ["build", *self.own, *own, "--", *self.buildx, *buildx]
+Tiny = Callable[..., list[str | Path]]
 
 
 @pytest.fixture
 def tiny(
     engine: dict[str, str], tiny_base: str, real_proof: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Tiny]:
-    """A build by the tiny Dockerfile, which takes a real proof as a build context."""
+    """``tiny("--json", buildx=["--tag", "a"])``: a build by the tiny Dockerfile, which takes a real proof."""
     data = tmp_path / "data"
     (data / "dockerfiles").mkdir(parents=True)
     for part in DATA:
@@ -53,9 +44,9 @@ def tiny(
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr("tempfile.tempdir", None)
-    own = ["--variant", "next2", "--arch", "12.1a", "--cutlass", "4.2.1"]
-    base = ["--build-arg", f"BASE_IMAGE={tiny_base}"]
-    yield Tiny(own, [*base, "--network", "host", "--build-context", f"made={real_proof}"])
+    own = ["build", "--variant", "next2", "--arch", "12.1a", "--cutlass", "4.2.1"]
+    base = ["--build-arg", f"BASE_IMAGE={tiny_base}", "--network", "host", "--build-context", f"made={real_proof}"]
+    yield lambda *options, buildx=(): [*own, *options, "--", *base, *buildx]
     assert list(temporary.iterdir()) == []  # no context is left behind, whatever came of the build
 
 
@@ -135,30 +126,11 @@ def test_an_interrupt_stops_the_engines_build_and_leaves_nothing(tiny: Tiny, sto
         for line in process.stderr:
             if line.rstrip().endswith("this never ends") and "echo" not in line:
                 break
-        assert becomes(sleeping)
+        assert becomes(lambda: running(ENDLESS))  # on an engine whose processes are visible here
         process.send_signal(stop)
         assert process.stderr.read().rstrip().endswith("interrupted")
     assert process.returncode == 130
-    assert becomes(lambda: not sleeping())
-
-
-def becomes(condition: Callable[[], bool]) -> bool:
-    """Return whether the condition holds within a minute."""
-    end = time.monotonic() + 60
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.1)
-    return condition()
-
-
-def sleeping() -> bool:
-    """Return whether the endless step runs, on an engine whose processes are visible here."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"sleep\x0086399" in (folder / "cmdline").read_bytes():
-                return True
-        except OSError:
-            continue
-    return False
+    assert becomes(lambda: not running(ENDLESS))
 
 
 def test_the_dry_run_is_a_script_that_builds_the_same_image(
@@ -268,15 +240,12 @@ def test_a_folder_that_holds_something_else_is_no_context(capfd: pytest.CaptureF
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_build_without_a_variant_takes_the_recommended_one_and_says_why(capfd: pytest.CaptureFixture[str]) -> None:
-    said = Said(capfd, "build", "--arch", "12.1a", "--dry-run", "--json")
-    assert said.status == 0
-    document = json.loads(said.out)
+def test_a_build_without_a_variant_takes_the_recommended_one_and_says_why(fp4patch: Callable[..., Said]) -> None:
+    document = fp4patch("build", "--arch", "12.1a", "--dry-run", "--json").document
     assert "VARIANT=next3" in document["command"]
-    assert [note for note in document["notes"] if "next3" in note and "hardware conversion" in note]
-    assert len(document["notes"]) == 1
-    named = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--json")
-    assert json.loads(named.out)["notes"] == []
+    (note,) = document["notes"]
+    assert "next3" in note
+    assert "hardware conversion" in note
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from dockerfile_parts import DOCKERFILE
-from few_probes import copy_data, few_probes, leave
+from few_probes import few_probes
 from outside import diff_of, outside
 
 from fp4patch import cli
@@ -120,9 +120,8 @@ def secrets(folder: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data of the image's fp4patch: the real patches, few probes, and samples of inputs."""
-    copy = copy_data(tmp_path_factory.mktemp("data"))
+    copy = few_probes(tmp_path_factory.mktemp("data"), PROBES, sampled=True)  # other tests execute all inputs
     shutil.copytree(data_root() / "dockerfiles", copy / "dockerfiles")
-    leave(copy, PROBES, sampled=True)  # the host's tests execute all inputs of the same code
     return copy
 
 
