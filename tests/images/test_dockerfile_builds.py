@@ -135,7 +135,7 @@ def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
     built = build(data, "proof-export", out, outside=pull_request, VARIANT="next3", CUTLASS_VERSION=CUTLASS["next3"])
     assert built.status == 0, built.log
     verified = json.loads((out / "verify.json").read_text())
-    assert [tree["target"] for tree in verified["trees"]] == ["cutlass", "vllm"]
+    assert [tree["target"] for tree in verified["trees"]] == ["vllm", "cutlass"]
     assert set(re.findall(r'"verdict": "(\w+)"', json.dumps(verified))) == {"pass"}
     assert "13.0.88" in json.dumps(verified)
     for target, version in (("cutlass", CUTLASS["next3"]), ("vllm", VLLM)):
