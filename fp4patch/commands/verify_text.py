@@ -49,7 +49,7 @@ def _lengths(rows: Sequence[ProbeResult]) -> Iterator[str]:
         yield f"{best.arch} {short_name(best.probe)}: {before} → {after} instructions{fewer}"
     if new := [row for row in rows if row.after and not row.before]:
         archs = listed(dict.fromkeys(row.arch for row in new))
-        yield f"{archs}: {counted(len(new), 'probe')} compile that upstream's text does not"
+        yield f"{archs}: {counted(len(new), 'probe compiles', 'probes compile')} that upstream's text does not"
 
 
 def _exact(executed: Executed) -> Iterator[str]:

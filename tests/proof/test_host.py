@@ -56,8 +56,6 @@ def test_host_code_is_right_for_every_input_or_fails(
     assert first.verdict is again.verdict is verdict
     assert first.ran == again.ran
     assert first.ran.inputs > 1 << 16
-    assert not first.cached
-    assert again.cached
 
 
 def test_host_code_that_cannot_be_linked_or_crashes_is_a_failure(tmp_path: Path, toolchain: Toolchain) -> None:

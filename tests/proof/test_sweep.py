@@ -9,6 +9,7 @@ import pytest
 
 from fp4patch.catalog.probe import Executes
 from fp4patch.core.errors import ProofError
+from fp4patch.core.process import Runner
 from fp4patch.proof.execution import sweep
 from fp4patch.proof.execution.sweep import Swept
 from fp4patch.sass.error import SassError
@@ -49,7 +50,7 @@ def kernel(code: str, *, executes: Executes = EIGHT, store: str = "", extra: str
 
 
 def swept(folder: Path, one: Kernel, executes: Executes = EIGHT, **how: object) -> Swept:
-    return sweep.run(sweep.build(folder, one, executes), threads=2, **how)  # type: ignore[arg-type]
+    return sweep.run(Runner({}), sweep.build(folder, one, executes), threads=2, **how)  # type: ignore[arg-type]
 
 
 def total(found: Swept) -> tuple[int, int, int]:
@@ -115,12 +116,3 @@ def test_what_does_not_compile_is_an_error_with_the_compilers_words(tmp_path: Pa
     with pytest.raises(SassError, match="does not compile") as error:
         sweep.build(tmp_path, kernel("no_such_function(x)"), EIGHT)
     assert "no_such_function" in error.value.help
-
-
-def test_progress_goes_from_nothing_to_all(tmp_path: Path) -> None:
-    said: list[float] = []
-    executes = Executes(input="bfloat16", lanes=1)
-    one = kernel("lift_to_e2m1(x << 16)", executes=executes)
-    sweep.run(sweep.build(tmp_path, one, executes), progress=said.append)
-    assert said == sorted(said)
-    assert said[-1] == 1.0

@@ -37,6 +37,9 @@ from fp4patch.sass.program import Kernel
 from fp4patch.sass.text import functions, own_constants
 from fp4patch.sass.translate import Unsupported, translate
 
+_LONGEST = 86_400.0
+"""Seconds that a sweep may take: of code with loops, on one processor, it takes many minutes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -88,40 +91,38 @@ def execute(
     """
     upstream = {code.probe: code for code in reversed(subjects) if code.side == "pristine" and code.instruction}
     names = {subject: _name(subject, upstream.get(subject.probe), toolchain) for subject in subjects}
-    kept = {name: Ran(**found) for name in names.values() if (found := store.get(name))}
-    missing = {name: subject for subject, name in names.items() if name not in kept}
-    results: dict[str, Ran | ProofError | SassError] = {**kept}
     threads = threads or processors()
+    results: dict[str, Ran | ProofError | SassError] = {}
     with (
         tempfile.TemporaryDirectory(prefix="fp4patch-execute-") as scratch,
         ThreadPoolExecutor(max_workers=threads) as pool,
     ):
-        lab = _Lab(toolchain, store, Path(scratch), threads, progress)
-        begun = {
-            name: pool.submit(lab.begin, subject, upstream.get(subject.probe)) for name, subject in missing.items()
-        }
+        lab = _Lab(toolchain, Runner(toolchain.environ, _LONGEST), store, Path(scratch), threads)
+        different = {name: subject for subject, name in names.items()}  # the same code can be that of several subjects
+        pending = [
+            (name, subject, pool.submit(lab.run, name, subject, upstream.get(subject.probe)))
+            for name, subject in different.items()
+        ]
         try:
-            for number, (name, subject) in enumerate(missing.items()):
-                try:
-                    results[name] = ran = lab.finish(subject, begun[name].result(), Step(number, len(missing), ""))
-                    store.put(name, asdict(ran))
-                except (ProofError, SassError) as error:
-                    results[name] = error  # it must not hide the results of others
+            for number, (name, subject, future) in enumerate(pending):
+                progress(Step(number, len(pending), f"executing {subject.probe} {subject.name}"))
+                results[name] = future.result()
         except BaseException:
+            lab.runner.stop()
             pool.shutdown(cancel_futures=True)
             raise
-    # The same code can be that of several subjects.
-    return tuple(_execution(subject, results[name], cached=name in kept) for subject, name in names.items())
+    return tuple(_execution(subject, results[name]) for subject, name in names.items())
 
 
-def _execution(subject: Subject, result: Ran | ProofError | SassError, *, cached: bool) -> Execution:
+def _execution(subject: Subject, result: Ran | ProofError | SassError) -> Execution:
     ran, problem, unsupported = Ran(), "", isinstance(result, Unsupported)
     if isinstance(result, Ran):
         ran = result
     else:
         problem = result.message if unsupported else f"{result.message}\n{result.help}".strip()
-    found = Execution(subject.probe, subject.arch, subject.side, subject.promise, ran, problem, unsupported)
-    return replace(found, instruction=subject.instruction, cached=cached)
+    return Execution(
+        subject.probe, subject.arch, subject.side, subject.promise, ran, problem, unsupported, subject.instruction
+    )
 
 
 def _name(subject: Subject, upstream: Subject | None, toolchain: Toolchain) -> str:
@@ -145,77 +146,66 @@ def _capability(subject: Subject) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class _Program:
-    """A sweep that was compiled."""
-
-    binary: Path
-    bits: int
-    turns: Sequence[int]
-    what: str = "inputs"
-    function: object = None
-    """The function that each lane is shown to be; None if it is not known, or not the same for each."""
-
-
-@dataclass(frozen=True)
 class _Lab:
     """Translates, compiles and runs."""
 
     toolchain: Toolchain
+    runner: Runner
     store: Store
     scratch: Path
     threads: int
-    progress: OnProgress
     symbols: Symbols = field(default_factory=Symbols)
     """What the functions of all kernels are made of, so that those that are the same are found."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    following: threading.Lock = field(default_factory=threading.Lock)
+    sweeping: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the program that takes all processors."""
     swept: dict[object, Ran] = field(default_factory=dict)
     """What all inputs gave, by the function that they went through: kernels with the same one run them once."""
 
-    def begin(self, subject: Subject, upstream: Subject | None) -> _Program | Ran:
-        """Return the result of chosen inputs, or a program that takes all processors to run all inputs."""
+    def run(self, name: str, subject: Subject, upstream: Subject | None) -> Ran | ProofError | SassError:
+        """Return the result that is kept under a name, or work it out; an error, which must not hide other results."""
+        if kept := self.store.get(name):
+            return Ran(**kept)
+        try:
+            ran = self._result(subject, upstream)
+        except (ProofError, SassError) as error:
+            return error
+        self.store.put(name, asdict(ran))
+        return ran
+
+    def _result(self, subject: Subject, upstream: Subject | None) -> Ran:
         if subject.listing and isinstance(subject.does, Executes):
             _must_not_wait(subject.listing)
         if subject.swept:
-            return self._program(subject.swept, self._kernel(subject))
-        self.progress(Step(0, 1, f"executing {subject.probe} {subject.name}: chosen inputs"))
+            return self._of_all_inputs(subject.swept, self._kernel(subject))
         if not isinstance(subject.does, Executes):
             return self._beside_upstream(subject, upstream, subject.does)
         if subject.listing is None:
             return host.run(subject.does, subject.content, self._folder(), self.toolchain)
         return self._chosen(subject, subject.does)
 
-    def finish(self, subject: Subject, program: _Program | Ran, step: Step) -> Ran:
-        """Return the result of a subject, for which a program still has to run."""
-        if isinstance(program, Ran):
-            return program
-
-        def tick(part: float) -> None:
-            self.progress(replace(step, what=f"executing {subject.probe} {subject.name}: {part:.0%} of all inputs"))
-
-        tick(0)
-        known = self.swept.get(program.function)
-        stride = sweep.CORNERS_ALONE if known else 1
-        swept = sweep.run(program.binary, threads=self.threads, stride=stride, turns=program.turns, progress=tick)
-        every = known or swept.sweep
-        if every.inputs != len(program.turns) << program.bits:
-            raise ProofError(f"{every.inputs:,} inputs ran, which are not all")
-        if program.function is not None:
-            self.swept[program.function] = every
-        first = swept.corners if swept.corners.wrong else every
-        return replace(first, what=program.what, inputs=1 << program.bits, signs=every.signs, bits=program.bits)
-
-    def _program(self, executes: Executes, kernel: Kernel) -> _Program:
+    def _of_all_inputs(self, executes: Executes, kernel: Kernel) -> Ran:
         """Each input goes through one lane if all are alike, else through each; through one of code with loops, which
         takes many times as long."""
         functions, quick = self._functions(executes, kernel), executes.bits == 16
         compiler, environ = self.toolchain.host_compiler, self.toolchain.environ
         binary = sweep.build(self._folder(), kernel, executes, compiler=compiler, environ=environ, quick=quick)
-        if quick or len(set(functions)) > 1:
-            return _Program(binary, executes.bits, range(executes.lanes))
-        if functions:
-            return _Program(binary, executes.bits, (0,), function=(executes.output, functions[0]))
-        but = ", each in one lane, boundaries in every lane," if executes.lanes > 1 else ""
-        return _Program(binary, executes.bits, (0,), f"inputs{but}")
+        each = quick or len(set(functions)) > 1
+        turns = range(executes.lanes if each else 1)
+        function = (executes.output, functions[0]) if functions and not each else None
+        with self.sweeping:
+            known = self.swept.get(function)
+            stride = sweep.CORNERS_ALONE if known else 1
+            corners, swept = sweep.run(self.runner, binary, threads=self.threads, stride=stride, turns=turns)
+            every = known or swept
+            if every.inputs != len(turns) << executes.bits:
+                raise ProofError(f"{every.inputs:,} inputs ran, which are not all")
+            if function:
+                self.swept[function] = every
+        alone = executes.lanes > 1 and not (each or functions)
+        what = "inputs, each in one lane, boundaries in every lane," if alone else "inputs"
+        first = corners if corners.wrong else every
+        return replace(first, what=what, inputs=1 << executes.bits, signs=every.signs, bits=executes.bits)
 
     def _functions(self, executes: Executes, kernel: Kernel) -> tuple[object, ...]:
         """Return the function of its value that each code is; none of code with loops, which is not followed.
@@ -226,7 +216,7 @@ class _Lab:
         if loops(graph):
             return ()
         try:
-            with self.lock:
+            with self.following:
                 return lane_functions(
                     kernel.listing,
                     graph,
@@ -291,8 +281,7 @@ class _Lab:
 
     def _kernel(self, subject: Subject, name: str = "") -> Kernel:
         """Return a function of a subject's cubin as C; its own kernel if none is named."""
-        runner = Runner(self.toolchain.environ)
-        text = disassemble(subject.content, toolchain=self.toolchain, runner=runner, store=self.store)
+        text = disassemble(subject.content, toolchain=self.toolchain, runner=self.runner, store=self.store)
         name = name or kernel_of(subject.probe, functions(subject.content))
         words = own_constants(name, subject.content)
         return translate(text, arch=_capability(subject), kernel=name, words=words, grid=not subject.swept)

@@ -46,7 +46,6 @@ class Execution(Document):
     instruction: bool = False
     """True if the kernel converts with F2FP. Its semantics are taken from the specification: this proves nothing about
     silicon."""
-    cached: bool = False
 
     @property
     @shown()

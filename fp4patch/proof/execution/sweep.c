@@ -9,9 +9,8 @@
 // Run as: sweep THREADS STRIDE TURNS
 //   STRIDE  1 for all inputs; else every so many blocks alone
 //   TURNS   by how much the inputs are rotated over the lanes, for each time that all of them run: 0, or 0,4
-// It writes "progress <done> <total>" as it goes; then for the corners, which go through every lane, and for the sweep a
-// line: inputs, how many are wrong, how many have another sign of NaN, and of the lowest the input, what it shall give and
-// what it gave, in hex.
+// It writes for the corners, which go through every lane, and for the sweep a line: inputs, how many are wrong, how many
+// have another sign of NaN, and of the lowest the input, what it shall give and what it gave, in hex.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -385,8 +384,6 @@ static uint32_t stride = 1;
 
 static atomic_uint next_chunk;
 static uint32_t chunks;
-static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t chunks_done;
 
 static void run_block(uint32_t block, uint32_t by, struct row *row) {
   const uint64_t part = all_inputs / kLanes;
@@ -421,10 +418,6 @@ static void *work(void *argument) {
     for (uint64_t at = all * chunk / chunks; at < end; ++at) {
       if (at % stride == 0) run_block((uint32_t)(at % blocks), turn[at / blocks], row);
     }
-    pthread_mutex_lock(&printing);
-    printf("progress %u %u\n", ++chunks_done, chunks);
-    fflush(stdout);
-    pthread_mutex_unlock(&printing);
   }
   return NULL;
 }

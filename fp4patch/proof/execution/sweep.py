@@ -1,14 +1,14 @@
 """The program that runs translated machine code on every input: its files, its compilation, and what it writes."""
 
 import platform
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
 from fp4patch.catalog.probe import BITS, Executes, stored_bits
 from fp4patch.core.errors import ProofError
+from fp4patch.core.process import Runner
 from fp4patch.proof.execution.result import Ran
 from fp4patch.proof.specification import interval_lines
 from fp4patch.sass.immediates import corners
@@ -69,37 +69,19 @@ def build(
     return folder / "sweep"
 
 
-def run(
-    program: Path,
-    *,
-    threads: int = 1,
-    stride: int = 1,
-    turns: Sequence[int] = (0,),
-    progress: Callable[[float], None] = lambda _: None,
-) -> Swept:
+def run(runner: Runner, program: Path, *, threads: int = 1, stride: int = 1, turns: Sequence[int] = (0,)) -> Swept:
     """Return its output over all inputs, or over every so many blocks of 1024 threads.
 
-    ``progress`` gets the part that is done, 0 to 1, in this thread. Inputs run once for each of ``turns``, rotated by
-    so many lanes. ProofError if the kernel leaves its memory or crashes.
+    Inputs run once for each of ``turns``, rotated by so many lanes. ProofError if the kernel leaves its memory or
+    crashes.
     """
     command = [str(program), *map(str, (threads, stride, ",".join(map(str, turns))))]
-    lines: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=program.parent) as running:
-        assert running.stdout
-        try:
-            for line in running.stdout:
-                if line.startswith("progress "):
-                    _, done, total = line.split()
-                    progress(int(done) / int(total))
-                else:
-                    lines.append(line.rstrip("\n"))
-        except BaseException:
-            running.kill()
-            raise
-    if running.returncode == STRAY:
+    status, written, _ = runner.run(command, scratch=program.parent)
+    lines = written.splitlines()
+    if status == STRAY:
         raise ProofError(lines[-1])
-    if running.returncode != 0 or not lines or lines[-1] != "end":
-        raise ProofError(f"the translated machine code did not run to its end: status {running.returncode}")
+    if status != 0 or not lines or lines[-1] != "end":
+        raise ProofError(f"the translated machine code did not run to its end: status {status}")
     corners, swept = map(_counts, lines[:-1])
     return Swept(corners, swept)
 
