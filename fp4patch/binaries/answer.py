@@ -237,10 +237,8 @@ def _of_lost(lost: Sequence[LostKernel]) -> str:
     classes = Counter(kind for kernel in lost for kind in kernel.lost)
     holders = listed(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
     idle = Counter(kernel.idle.value for kernel in lost if kernel.idle)
-    messages = dict.fromkeys(message for kernel in lost for message in kernel.messages)
     parts = [f"{number} without the {_CLASSES[kind]} of {holders}" for kind, number in sorted(classes.items())]
     parts += [f"{number} {what}" for what, number in sorted(idle.items())]
-    parts += [f"{sum(bool(kernel.messages) for kernel in lost)} can print {next(iter(messages))!r}"] if messages else []
     return f"{counted(len(lost), 'kernel')} ({shown}): {', '.join(parts)}"
 
 

@@ -14,11 +14,9 @@ import numpy as np
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
-from fp4patch.sass.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header
+from fp4patch.sass.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, SECTION, SYMBOL, SYMTAB, Elf, Header
 
 _EM_CUDA = 190
-_OF_DATA = (".nv.global", *(f".nv.constant{bank}" for bank in range(1, 18)))
-"""Sections with texts; .nv.constant0 has a kernel's arguments."""
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
 _CALLS, _COMPAT = 0x70000001, 0x70000086
 _READ = (SYMTAB, NOTE, _CALLS, _COMPAT)
@@ -28,16 +26,6 @@ _ENTRY = 0x10  # st_other of a kernel; device functions have it not
 
 # One of the note's texts is "-arch sm_120f -m 64 ".
 _ARCH = re.compile(rb"-arch sm_(\d+)([af]?)\b")
-
-_TEXT = re.compile(rb"[\x20-\x7e]{12,500}")
-_MESSAGE = re.compile(
-    rb"architecture-specific|without targeting|only supports? sm|not available on this device"
-    rb"|no device code compatible|without CUTE_ARCH_\w+_ENABLED",
-    re.IGNORECASE,
-)
-"""Texts that programs print where they run on another architecture: TransformerEngine, CUTLASS, CuTe, ggml."""
-_IN_MESSAGES = (b"architecture-specific", b"without ", b"only support", b"not available on", b"no device code")
-"""Parts of these texts, one of which each has, in lower case: a search for them is faster than the expression."""
 
 LARGEST = 1 << 30
 """Bytes that one cubin may have: the largest of vLLM 0.33 has 15 MB. More is a damaged length, or meant to do harm."""
@@ -62,8 +50,6 @@ class Cubin:
     arch: Arch
     functions: tuple[DeviceFunction, ...]
     """Functions in the order of the file."""
-    says: tuple[str, ...] = ()
-    """Messages about a wrong architecture among its data."""
 
 
 def cubin_length(window: Window) -> int | None:
@@ -125,8 +111,7 @@ def _parse(elf: Elf) -> Cubin:
     if any(section.end > len(data) for section in read) or sum(section.size for section in read) > len(data):
         raise ValueError("section")
     kernels, calls = _kernels(elf), _calls(elf)
-    unsearched = len(data)  # bytes that are searched for messages, together: sections of data may overlap
-    functions, note, compat, says = [], b"", b"", dict[str, None]()
+    functions, note, compat = [], b"", b""
     for index, section in enumerate(elf.sections):
         if section.kind == _COMPAT:
             compat = elf.content(section)
@@ -136,15 +121,8 @@ def _parse(elf: Elf) -> Cubin:
             functions.append(DeviceFunction(name, section.begin, section.end, index in kernels, called))
         elif section.kind == NOTE and elf.name(section) == ".note.nv.tkinfo":
             note += elf.content(section)
-        elif section.kind == PROGBITS and section.size <= unsearched and elf.name(section).startswith(_OF_DATA):
-            unsearched -= section.size
-            content = elf.content(section).lower()
-            if not any(part in content for part in _IN_MESSAGES):
-                continue
-            texts = (found[0] for found in _TEXT.finditer(data, section.begin, section.end))
-            says.update((text.decode().strip(), None) for text in texts if _MESSAGE.search(text))
     functions.sort(key=lambda function: function.begin)
-    return Cubin(_arch(elf.header, note, compat), tuple(functions), tuple(says))
+    return Cubin(_arch(elf.header, note, compat), tuple(functions))
 
 
 def _kernels(elf: Elf) -> set[int]:

@@ -4,11 +4,14 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
 
-from fp4patch.binaries import by_design, cubin, fatbin, sass_bits
+from fp4patch.binaries import cubin, fatbin, sass_bits
 from fp4patch.binaries.containers import Member
-from fp4patch.binaries.driver_choice import nearest
 from fp4patch.binaries.fatbin import DriverModule, FatbinEntry
+from fp4patch.binaries.known_programs import read_table
 from fp4patch.binaries.report import (
     FP4_CLASSES,
     BinaryFile,
@@ -18,13 +21,12 @@ from fp4patch.binaries.report import (
     Loading,
     LoadOutcome,
     LostKernel,
+    readable,
     total,
 )
 from fp4patch.binaries.stream_reader import Window
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, nearest
 
-_TELLING = ("vprintf", "__assertfail")
-"""Functions of the driver by which a kernel prints."""
 _LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...], str]
 """GPU, target of the loaded code, outcome, the architectures that hold the FP4 code, and the version of PTX."""
 
@@ -44,10 +46,6 @@ class _Image:
     code: Fp4Code
     kernels: Mapping[str, sass_bits.FunctionCode] = field(default_factory=dict)
     """Each kernel of a cubin that can have FP4 code."""
-    says: tuple[str, ...] = ()
-    """Messages about a wrong architecture."""
-    printers: frozenset[str] = frozenset()
-    """Kernels that print, or that assert."""
 
     @property
     def native(self) -> list[str]:
@@ -109,8 +107,7 @@ def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
         return _Image(light, parsed.arch, Fp4Code())
     found = sass_bits.by_function(data, parsed.functions)
     kernels = {f.name: code for f, code in zip(parsed.functions, found, strict=True) if f.kernel}
-    printers = frozenset(f.name for f in parsed.functions if f.kernel and not f.calls.isdisjoint(_TELLING))
-    return _Image(light, parsed.arch, total(one.code for one in found), kernels, parsed.says, printers)
+    return _Image(light, parsed.arch, total(one.code for one in found), kernels)
 
 
 def _chosen(images: Sequence[_Image], gpu: Arch, name: str) -> _Image | None:
@@ -141,7 +138,7 @@ def _loading(
         return label, LoadOutcome.NATIVE, code, (), lost
     lost += _held(holders, {kernel.name for kernel in lost}, alone=chosen is None)
     intended = {kernel.name for kernel in lost if kernel.reason}
-    named = {name for name in code.named if not by_design.reason(LostKernel(name, "", {}))}
+    named = {name for name in code.named if not _reason(LostKernel(name, "", {}))}
     outcome = LoadOutcome.PLAIN
     if any(image.arch.major == gpu.major for image in holders):
         outcome = LoadOutcome.LOST
@@ -151,8 +148,7 @@ def _loading(
         outcome = LoadOutcome.OTHER
     elif chosen is None and any(_general(image.arch, gpu) for image in images):
         outcome = LoadOutcome.ABSENT
-    missed = [kernel for kernel in lost if kernel.lost or kernel.messages]
-    if outcome in (LoadOutcome.LOST, LoadOutcome.OTHER) and missed and all(kernel.reason for kernel in missed):
+    if outcome in (LoadOutcome.LOST, LoadOutcome.OTHER) and lost and all(kernel.reason for kernel in lost):
         outcome = LoadOutcome.DESIGN
     return label, outcome, code, held_by, lost
 
@@ -176,40 +172,63 @@ def _held(holders: Sequence[_Image], known: Collection[str], *, alone: bool) -> 
             names.add(name)
             there = image.kernels[name]
             kernel = LostKernel(name, image.label, {kind: n for kind, n in _classes(there.code).items() if n})
-            reason = by_design.reason(kernel, keeps=(), tensor_memory=tensor_memory or there.tensor_memory)
+            reason = _reason(kernel, tensor_memory=tensor_memory or there.tensor_memory)
             yield replace(kernel, reason=reason)
 
 
 def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:
-    """Yield kernels whose loaded copy does not have FP4 instructions of another copy, or prints why."""
+    """Yield kernels whose loaded copy does not have FP4 instructions of another copy."""
     others = [image for image in images if image is not chosen and image.kernels]
     others.sort(key=lambda image: image.arch.major == gpu.major)
     for name, here in chosen.kernels.items():
-        theirs = [(image, image.kernels[name]) for image in others if name in image.kernels]
-        prints = name in chosen.printers and not any(name in image.printers for image, _ in theirs)
-        says = chosen.says if prints else ()
         own = _classes(here.code)
         keeps = [kind for kind, number in own.items() if number]
-        for image, there in theirs:
+        for image, there in ((image, image.kernels[name]) for image in others if name in image.kernels):
             lost = {kind: number for kind, number in _classes(there.code).items() if number and not own[kind]}
             if here.code.encoders:
                 lost = {kind: number for kind, number in lost.items() if kind not in ("nearest", "stochastic")}
             # A copy that stores constants lost an instruction only if the other copy reads its input.
             idle = here.idle if here.idle is not Idle.UNREAD or there.idle is None else None
-            if lost or says:
-                kernel = LostKernel(name, image.label, lost, idle, says)
-                reason = by_design.reason(kernel, keeps=keeps, tensor_memory=there.tensor_memory)
-                yield replace(kernel, reason=reason)
+            idle = Idle.PRINTS if here.prints and not there.prints else idle
+            if lost:
+                kernel = LostKernel(name, image.label, lost, idle)
+                yield replace(kernel, reason=_reason(kernel, keeps=keeps, tensor_memory=there.tensor_memory))
                 break
-        else:
-            if says:
-                kernel = LostKernel(name, "", {}, here.idle, says)
-                yield replace(kernel, reason=by_design.reason(kernel, keeps=keeps, tensor_memory=False))
 
 
 def _classes(code: Fp4Code) -> dict[str, int]:
     """Return how many FP4 instructions of each class there are."""
     return {name: getattr(code, name) for name in FP4_CLASSES}
+
+
+@dataclass(frozen=True)
+class _ByDesign:
+    """A kind of kernel without FP4 instructions on SM12x, and the reason why it is as it should be: by_design.toml."""
+
+    name: str
+    lost: tuple[str, ...]
+    reason: str
+    tensor_memory: bool = False
+    keeps: tuple[str, ...] = ()
+
+
+@cache
+def _by_design() -> tuple[_ByDesign, ...]:
+    file = resources.files(__package__).joinpath("by_design.toml")
+    return read_table(file, dict[str, tuple[_ByDesign, ...]])["kernel"]
+
+
+def _reason(kernel: LostKernel, *, keeps: Collection[str] = (), tensor_memory: bool = False) -> str:
+    """Return why a kernel is as it should be; empty where no reason is known.
+
+    ``keeps`` are the classes of instructions that the copy for SM12x has; ``tensor_memory`` is of the other copy.
+    """
+    name = readable(kernel.name)
+    for entry in _by_design():
+        fits = fnmatchcase(name, entry.name) and set(kernel.lost) <= set(entry.lost)
+        if fits and set(entry.keeps) <= set(keeps) and (tensor_memory or not entry.tensor_memory):
+            return entry.reason
+    return ""
 
 
 # --- PTX, the text that a driver compiles where no cubin fits ---------------------------------------------------------

@@ -47,7 +47,8 @@ def read(reference: str, platforms: Sequence[str]) -> tuple[list[Image], Iterato
     """
     client, repository, tag = _repository(reference)
     first = _manifest(client, repository, tag, reference)
-    listed = [image for image in first.get("manifests", ()) if not _is_attestation(image)]
+    # What a builder attests of an image is listed beside it, for an unknown platform.
+    listed = [image for image in first.get("manifests", ()) if _platform(image) != "unknown/unknown"]
     wanted = [image for image in listed if _platform(image) in platforms] or listed
     found = [(_platform(image), _manifest(client, repository, image["digest"], reference)) for image in wanted]
     found = found or [("", first)]
@@ -80,12 +81,6 @@ def _layers(client: Registry, repository: str, sizes: Mapping[str, int]) -> Iter
     for digest, size in sizes.items():
         with _blob(client, repository, digest) as stream:
             yield Member(digest, size, stream)
-
-
-def _is_attestation(descriptor: Any) -> bool:
-    """Return whether an entry of an index is no image, but what a builder attests of one."""
-    annotations = descriptor.get("annotations") or {}
-    return bool(annotations.get("vnd.docker.reference.type") == "attestation-manifest")
 
 
 def _platform(descriptor: Any) -> str:

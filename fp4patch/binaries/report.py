@@ -30,11 +30,13 @@ class LoadOutcome(StrEnum):
 
 
 class Idle(StrEnum):
-    """Way in which a kernel does nothing of use. Closed."""
+    """Sign that a kernel does nothing of use. Closed."""
 
     EMPTY = "do nothing"
     UNREAD = "store constants"
     """It writes and reads no memory, so its stores depend on its arguments alone."""
+    PRINTS = "can print or assert"
+    """The copy with the FP4 instructions cannot: it says which architecture it needs."""
 
 
 FP4_CLASSES = ("nearest", "stochastic", "decodings", "matrix")
@@ -126,17 +128,9 @@ class LostKernel(Document):
     """Number of instructions of that copy in each class of which this one has none: ``nearest`` and ``stochastic``
     (conversions to E2M1, by their rounding), ``decodings``, ``matrix``."""
     idle: Idle | None = None
-    """Way in which the copy that loads does nothing of use, if it does not."""
-    messages: tuple[str, ...] = ()
-    """Messages about a wrong architecture that the copy that loads can print, and the other cannot."""
+    """Sign that the copy that loads does nothing of use, if it has one."""
     reason: str = ""
     """Reason why the loss is intended; empty if none is known."""
-
-    @property
-    def level(self) -> Level:
-        """RED if the copy that loads computes nothing, or prints why; GREEN if the loss is intended."""
-        useless = self.idle or (self.lost and self.messages)
-        return Level.GREEN if self.reason else Level.RED if useless else Level.YELLOW
 
 
 @dataclass(frozen=True)

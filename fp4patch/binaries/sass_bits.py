@@ -92,6 +92,8 @@ _RAREST = np.array(
 
 _EMPTY_AT_MOST = 4
 """Instructions of a kernel that does nothing."""
+_PRINT = ("vprintf", "__assertfail")
+"""Functions of the driver by which a kernel prints."""
 _FP4_NAME = re.compile(r"fp4|e2m1", re.IGNORECASE)
 
 
@@ -104,6 +106,8 @@ class FunctionCode:
     """In which way a kernel does nothing of use, if it does not."""
     tensor_memory: bool = False
     """True if it multiplies in SM100's tensor memory, on operands of any type."""
+    prints: bool = False
+    """True if it is a kernel that can print, or assert."""
 
 
 _NOTHING = FunctionCode(Fp4Code())
@@ -151,11 +155,12 @@ def _function(
     idle = _idle(code, has) if function.kernel and not fp4 else None
     named = function.kernel and _FP4_NAME.search(function.name)
     tensor_memory = bool(has & _TENSOR_MEMORY)
-    if not (fp4 or idle or named or tensor_memory):
+    prints = function.kernel and not function.calls.isdisjoint(_PRINT)
+    if not (fp4 or idle or named or tensor_memory or prints):
         return _NOTHING
     names = (function.name,) if named else ()
     own = dict(zip(FP4_CLASSES, counts, strict=True))
-    return FunctionCode(Fp4Code(**own, encoders=encoders, named=names), idle, tensor_memory)
+    return FunctionCode(Fp4Code(**own, encoders=encoders, named=names), idle, tensor_memory, prints)
 
 
 def _idle(code: bytes, has: int) -> Idle | None:

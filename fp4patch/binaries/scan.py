@@ -139,7 +139,8 @@ class _Search:
             name = file.relative_to(root).as_posix()
             self.sources += containers.is_source(name)
             with self.reading(name):
-                head = _head(file)
+                with file.open("rb") as stream:
+                    head = stream.read(512)
                 containers.check_kind(name, head)
                 if containers.kind(head):
                     files.append((file, name, size))
@@ -233,8 +234,3 @@ def _noting(members: Iterable[Member], names: list[str]) -> Iterator[Member]:
     for member in members:
         names.append(member.name)
         yield member
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(512)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from fp4patch.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from pydantic_core import CoreSchema
 
@@ -121,6 +121,16 @@ def requested(text: str, help: str, *, ptx: bool = False) -> tuple[Arch, ...]:  
         return Arch.parse_list(text, ptx=ptx)
     except ValueError as error:
         raise UsageError(str(error), help=help) from None
+
+
+def nearest(gpu: Arch, code: Collection[Arch], ptx: Collection[Arch]) -> Arch | None:
+    """Return the target that a GPU's driver takes, given those of machine code and those of PTX; None if none fits.
+
+    A cubin that the GPU can run comes before any PTX, the nearest architecture first, and of those the most specific.
+    """
+    cubins = [arch for arch in code if arch.runs_on(gpu)]
+    fitting = cubins or [arch for arch in ptx if arch.compiles_on(gpu)]
+    return max(fitting, key=lambda arch: (arch.major, arch.minor, ("", "f", "a").index(arch.suffix)), default=None)
 
 
 GB10 = Arch(12, 1)

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.binaries.driver_choice import nearest
 from fp4patch.binaries.findings import Answer, Level
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import BinaryError
 from fp4patch.core.wording import counted

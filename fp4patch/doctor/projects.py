@@ -13,9 +13,8 @@ from posixpath import dirname, join, normpath
 from packaging.version import Version
 
 from fp4patch.binaries import remedies
-from fp4patch.binaries.driver_choice import nearest
 from fp4patch.binaries.findings import Answer, Finding, Level
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import UsageError
 from fp4patch.core.wording import counted, listed

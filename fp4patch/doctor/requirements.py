@@ -78,7 +78,7 @@ def _missing(file: BinaryFile, gpu: Arch, *, native: bool) -> Iterator[str]:
     for outcome, what in _NOT_NATIVE.items():
         if number := sum(row.fatbins for row in rows if row.outcome is outcome):
             yield f"{number} {what}"
-    if useless := {kernel.name for row in rows for kernel in row.lost if kernel.level is Level.RED}:
+    if useless := {kernel.name for row in rows for kernel in row.lost if kernel.idle and not kernel.reason}:
         yield f"{len(useless)} kernels that compute nothing on it"
 
 

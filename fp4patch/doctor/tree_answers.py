@@ -9,13 +9,12 @@ from packaging.version import Version
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
-from fp4patch.binaries.driver_choice import nearest
 from fp4patch.binaries.findings import Answer, Finding, Level
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.target import Advice, Build, Defect, Gate
 from fp4patch.catalog.variant import Variant
-from fp4patch.core.arch import GPUS, PTX, Arch, Reach, reach
+from fp4patch.core.arch import GPUS, PTX, Arch, Reach, nearest, reach
 from fp4patch.core.cuda import FOR_GB10, has, refused
 from fp4patch.core.release import covers
 from fp4patch.core.results import State

@@ -370,7 +370,7 @@ PRINTS = "#define PRINTS 1\n"
     ("define", "idle", "says"),
     [
         ("", Idle.UNREAD, "1 store constants"),
-        (PRINTS, None, "1 can print 'architecture-specific instruction; try sm_100a'"),
+        (PRINTS, Idle.PRINTS, "1 can print or assert"),
     ],
 )
 def test_a_kernel_that_converts_on_sm_100_alone_is_named(
@@ -385,44 +385,12 @@ def test_a_kernel_that_converts_on_sm_100_alone_is_named(
         assert says in verdict.because
         assert verdict.todo
     (lost,) = lost_of(found)
-    assert lost.level is Level.RED  # a requirement is not met
+    assert cli.run(["doctor", "--require", "sm_121:native", str(tmp_path)]) == 1
     assert (lost.name, lost.held_by, dict(lost.lost), lost.idle) == ("scale", "sm_100a", {"nearest": 1}, idle)
 
 
 def lost_of(found: BinaryReport) -> list[LostKernel]:
     return [kernel for file in found.files for row in file.loading if row.gpu == GB10 for kernel in row.lost]
-
-
-TENSOR_MEMORY = "Trying to use TMEM_LOAD without CUTE_ARCH_TCGEN05_TMEM_ENABLED."
-
-
-@pytest.mark.parametrize("targets", [("100a", "120f"), ("120f",)])  # with and without a copy that prints nothing
-@pytest.mark.parametrize(
-    ("message", "level"),
-    [
-        ("this path is architecture-specific", Level.YELLOW),
-        ("Trying to use tma without CUTE_ARCH_TMA_SM120_ENABLED.", Level.YELLOW),
-        (TENSOR_MEMORY, Level.GREEN),  # what CUTLASS prints from kernels that no GPU but SM100's family can run
-    ],
-)
-def test_a_message_about_the_architecture_on_one_path(
-    compiled: Compiled, targets: tuple[str, ...], message: str, level: Level
-) -> None:
-    source = f"""{KEEPS}{MULTIPLIES}
-#include <cstdio>
-extern "C" __global__ void sometimes(float* x, int n) {{
-#if __CUDA_ARCH__ >= 1200
-  if (n > 3) {{ printf("{message}\\n"); return; }}
-#endif
-  x[threadIdx.x] *= n;
-}}
-"""
-    found = scan.examine(compiled(source, *targets))
-    (lost,) = lost_of(found)
-    assert (lost.name, lost.lost, lost.idle, lost.level) == ("sometimes", {}, None, level)
-    for verdict in found.answers:
-        assert (verdict.level, bool(verdict.todo)) == (level, level is not Level.GREEN)
-        assert message in verdict.because
 
 
 STOCHASTIC = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, nearest
 from fp4patch.proof.toolchain import Toolchain
 
 
@@ -26,6 +26,35 @@ def test_what_is_no_architecture_is_refused(text: str) -> None:
 def test_a_list_has_each_target_once_whatever_stands_between() -> None:
     assert Arch.parse_list(" sm_121a,12.0f; 120a  12.1a") == (Arch(12, 1, "a"), Arch(12, 0, "f"), Arch(12, 0, "a"))
     assert Arch.parse_list("9.0a;12.1(2.0)+PTX", ptx=True) == (Arch(9, 0, "a"), Arch(12, 1))
+
+
+@pytest.mark.parametrize(
+    ("names", "gpu", "taken"),
+    [
+        (["sm_120"], "sm_120", "sm_120"),
+        (["sm_120"], "sm_121", "sm_120"),  # plain: every later minor version
+        (["sm_121"], "sm_120", None),
+        (["sm_120a"], "sm_120", "sm_120a"),
+        (["sm_120a"], "sm_121", None),  # a: this one alone
+        (["sm_120f"], "sm_121", "sm_120f"),  # f: the family, from here on
+        (["sm_121f"], "sm_120", None),
+        (["sm_120f", "sm_121a"], "sm_121", "sm_121a"),
+        (["sm_120f", "sm_121a"], "sm_120", "sm_120f"),
+        (["sm_90", "sm_100a", "sm_100f"], "sm_120", None),  # another major version never
+        (["sm_90", "compute_90"], "sm_121", "compute_90"),
+        (["sm_120", "compute_121"], "sm_121", "sm_120"),  # a cubin before any PTX
+        (["compute_80", "compute_90"], "sm_120", "compute_90"),
+        (["compute_121"], "sm_120", None),
+        (["compute_121a"], "sm_121", "compute_121a"),
+        (["compute_120a"], "sm_121", None),
+        (["compute_120f"], "sm_121", "compute_120f"),
+        (["compute_90a"], "sm_121", None),
+        ([], "sm_121", None),
+    ],
+)
+def test_the_driver_takes(names: list[str], gpu: str, taken: str | None) -> None:
+    code, ptx = ([Arch.parse(name) for name in names if name.startswith(kind)] for kind in ("sm_", "compute_"))
+    assert nearest(Arch.parse(gpu), code, ptx) == (Arch.parse(taken) if taken else None)
 
 
 @pytest.mark.parametrize("text", ["", " ", ",;", "12.1a;native", "12.1a+PTX"])

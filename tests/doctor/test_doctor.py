@@ -34,20 +34,6 @@ def gpu(document: dict[str, Any], name: str, tree: int = 0) -> dict[str, str]:
     return next(line for line in document["trees"][tree]["gpus"] if line["gpu"] == name)
 
 
-@pytest.mark.parametrize(
-    ("archs", "on_120", "on_121"),
-    [
-        ("12.0 12.0f", True, True),
-        ("12.0a", True, False),
-        ("12.1 12.1a 12.1f", False, True),
-        ("9.0 10.0f", False, False),
-    ],
-)
-def test_a_cubin_loads_by_the_rule_of_its_suffix(archs: str, on_120: bool, on_121: bool) -> None:
-    for arch in Arch.parse_list(archs):
-        assert [arch.runs_on(gpu) for gpu in GPUS] == [on_120, on_121]
-
-
 # --- which release it is ---------------------------------------------------------------------------------------------
 
 
