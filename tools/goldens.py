@@ -194,7 +194,7 @@ def wheel_of(requirement: str) -> Path | None:
 
 def record_apply() -> dict[str, Any]:
     """Return what apply writes into every release that an archive has."""
-    releases = [(name, archive.version) for name, target in load().targets.items() for archive in target.pinned]
+    releases = [(name, archive.version) for name, target in load().targets.items() for archive in target.archives]
     with ProcessPoolExecutor(2) as pool:
         return {key: value for one in pool.map(applied, releases) for key, value in one.items()}
 

@@ -51,7 +51,7 @@ from fp4patch.tree.locked import locked
 from fp4patch.tree.status import each_patch, status
 
 ENTRY = "\n[[archives]]\n"
-SERIES = "\n[series.sha256]\n"
+RELEASES = "\neach.R = [\n"
 FAILS = (State.DRIFTED, State.FOREIGN)
 
 
@@ -164,7 +164,7 @@ def in_order(key: tuple[str, str]) -> tuple[str, Version]:
 
 def pinned(target: Target) -> Iterator[Release]:
     """Return the releases whose archives the catalog pins."""
-    return (Release(target, archive.version, archive) for archive in target.pinned)
+    return (Release(target, archive.version, archive) for archive in target.archives)
 
 
 def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Release], dict[tuple[str, str], str]]:
@@ -175,9 +175,9 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
     """
     found = []
     without: dict[tuple[str, str], str] = {}
-    known = {archive.filename for other in catalog.targets.values() for archive in other.pinned}
-    for project in dict.fromkeys(archive.project for archive in target.pinned):
-        own = [archive for archive in target.pinned if archive.project == project]
+    known = {archive.filename for other in catalog.targets.values() for archive in other.archives}
+    for project in dict.fromkeys(archive.project for archive in target.archives):
+        own = [archive for archive in target.archives if archive.project == project]
         if any(belongs(other, project) for other in catalog.targets.values() if other.name != target.name):
             continue
         oldest = min(Version(version_of(archive)) for archive in own)
@@ -215,7 +215,7 @@ def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
         yield from (Release(target, version, None) for version in target.commits)
         return
     before, _, after = target.tag.format(version="\0", release="\0").partition("\0")
-    oldest = min(Version(version) for version in (*(archive.version for archive in target.pinned), *target.commits))
+    oldest = min(Version(version) for version in (*(archive.version for archive in target.archives), *target.commits))
     for tag in git.tags(target.git):
         if tag.startswith(before) and tag.endswith(after):
             text = tag.removeprefix(before).removesuffix(after)
@@ -232,7 +232,7 @@ def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
 def belongs(target: Target, project: str) -> bool:
     """Return whether the project's versions are the target's releases: its archives have the versions that they
     hold."""
-    own = [archive for archive in target.pinned if archive.project == project]
+    own = [archive for archive in target.archives if archive.project == project]
     return bool(own) and all(archive.version == version_of(archive) for archive in own)
 
 
@@ -270,7 +270,7 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[VerifyRe
     with tempfile.TemporaryDirectory() as work:
         tree = Path(work) / "tree"
         # With the archive in question alone, so that it is what comes.
-        of = replace(target, archives=(archive,) if archive else (), series=())
+        of = replace(target, archives=(archive,) if archive else ())
         try:
             got = fetch(of, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
             return examine(tree, release, got.source, catalog, verifications)
@@ -379,11 +379,11 @@ def pin(root: Path, target: str, archive: Archive) -> None:
     file = root / "patches" / target / "target.toml"
     version = Version(archive.version)
     text = file.read_text(encoding="utf-8")
-    if any(one.project == archive.project for one in load(root).target(target).series):
-        head, table, releases = text.partition(SERIES)
+    if RELEASES in text and any(one.project == archive.project for one in load(root).target(target).archives):
+        head, table, releases = text.partition(RELEASES)
         lines = releases.splitlines(keepends=True)
-        later = (at for at, line in enumerate(lines) if Version(json.loads(line.partition(" = ")[0])) > version)
-        lines.insert(next(later, len(lines)), f'"{archive.version}" = "{archive.sha256}"\n')
+        later = (at for at, line in enumerate(lines) if line == "]\n" or Version(line.split('"')[1]) > version)
+        lines.insert(next(later), f'  {{ version = "{archive.version}", sha256 = "{archive.sha256}" }},\n')
         file.write_text(head + table + "".join(lines), encoding="utf-8")
         forget()
         return
@@ -430,7 +430,7 @@ def record(tried: Tried, matrix: Matrix, *, completed: bool = False) -> tuple[li
 
 def versions_of(target: str) -> set[str]:
     """Return the releases whose archives are pinned by now."""
-    return {archive.version for archive in load().target(target).pinned}
+    return {archive.version for archive in load().target(target).archives}
 
 
 def summary(wrong: Sequence[tuple[str, str, str]], good: Sequence[Tried], notes: Sequence[str]) -> str:

@@ -50,21 +50,6 @@ class Archive(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Series(Manifest):
-    """Pinned archives of one project whose names differ in the release alone."""
-
-    project: str
-    filename: Annotated[FileName, VersionPlace]
-    """Pattern of the file name: ``vllm-{version}.tar.gz``."""
-    sha256: Annotated[dict[VersionText, Sha256], SOME]
-    """SHA-256 (hex) of each release's archive, the oldest release first."""
-    subtree: str
-    """As in :class:`Archive`, like the next two fields."""
-    holds: str = ""
-    partial: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Advice(Manifest):
     """Variant to use if the user names none. The first entry of a target that matches release and toolkit counts."""
 
@@ -205,7 +190,7 @@ class Target(Manifest):
     """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``. Empty:
     releases have no tag, and the commits in ``commits`` are fetched."""
     archives: tuple[Archive, ...] = ()
-    series: tuple[Series, ...] = ()
+    """One for each release, the oldest first."""
     commits: dict[VersionText, Commit] = field(default_factory=dict)
     """Commit (40 hex digits) of a release, which its tag must name, for releases that no archive holds completely."""
     whole: tuple[str, ...] = ()
@@ -233,26 +218,9 @@ class Target(Manifest):
     reverted.
     """
 
-    @property
-    def pinned(self) -> tuple[Archive, ...]:
-        """All pinned archives, one for each release, those of a series one by one."""
-        return self.archives + tuple(
-            Archive(
-                version=version,
-                project=series.project,
-                filename=series.filename.replace("{version}", version),
-                sha256=digest,
-                subtree=series.subtree,
-                holds=series.holds,
-                partial=series.partial,
-            )
-            for series in self.series
-            for version, digest in series.sha256.items()
-        )
-
     def archive(self, version: str) -> Archive | None:
         """Return the pinned archive whose tree is used for that release, if there is one."""
-        return next((archive for archive in self.pinned if archive.version == version), None)
+        return next((archive for archive in self.archives if archive.version == version), None)
 
     def gcc_of(self, version: str) -> int:
         """Return the oldest major version of GCC that compiles a release; 0 if its build has no bound."""

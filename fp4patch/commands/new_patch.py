@@ -144,13 +144,13 @@ def _tried(
 ) -> Iterator[tuple[str, State]]:
     """Yield each release with the state of the whole diff: it is drifted, too, where a part of it is upstreamed."""
     names = [release.removeprefix("v") for release in releases]
-    archives = [archive for archive in target.pinned if archive.version in names or not (names or not cached(archive))]
+    archives = [one for one in target.archives if one.version in names or not (names or not cached(one))]
     if missing := sorted(set(names) - {archive.version for archive in archives}):
         raise UsageError(
             f"there is no archive of {target.name} {missing[0]}", help="fetch it, and use `git apply --check`"
         )
     if not archives:
-        known = ", ".join(archive.version for archive in target.pinned[-3:])
+        known = ", ".join(archive.version for archive in target.archives[-3:])
         raise UsageError(f"no release of {target.name} is in the cache", help=f"name some with --release: {known}")
     archives.sort(key=lambda archive: Version(archive.version))
     for number, archive in enumerate(archives):

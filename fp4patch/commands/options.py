@@ -78,7 +78,7 @@ variant_names = completed(lambda: _catalog().variants)
 target_names = completed(lambda: _catalog().targets)
 patch_names = completed(lambda: [patch.name for patch in _catalog().patches.values()])
 every_name = completed(lambda: [*_catalog().variants, *_catalog().targets, *_catalog().patches])
-releases = completed(lambda: [f"{t.name}=={a.version}" for t in _catalog().targets.values() for a in t.pinned])
+releases = completed(lambda: [f"{t.name}=={a.version}" for t in _catalog().targets.values() for a in t.archives])
 gpu_names, arch_names = completed(_gpus), completed(_archs)
 torch_archs = completed(lambda: [f"{arch[3:-2]}.{arch[-2:]}" for arch in _archs() if arch[-1] in "af"])
 cuda_releases = completed(

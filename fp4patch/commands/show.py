@@ -107,5 +107,4 @@ def _facts(shown: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield edit["op"], edit.get("file") or ", ".join(edit.get("search", ()))
     for probe in shown.get("probes", ()):
         yield "probe", f"{probe['name']}: {probe['title']}"
-    versions = [archive["version"] for archive in shown.get("archives", ())]
-    yield "releases", ", ".join([*versions, *(version for row in shown.get("series", ()) for version in row["sha256"])])
+    yield "releases", ", ".join(archive["version"] for archive in shown.get("archives", ()))

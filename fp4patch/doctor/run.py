@@ -167,7 +167,7 @@ def is_recorded(name: str, question: Question) -> bool:
     target = load().targets.get(name.partition("==")[0])
     if target is None or "==" not in name or Path(name).exists():
         return False
-    return bool(question.asked or question.cuda) or all(archive.project != target.name for archive in target.pinned)
+    return bool(question.asked or question.cuda) or all(archive.project != target.name for archive in target.archives)
 
 
 def find(name: str) -> Path | None:

@@ -122,4 +122,4 @@ def _fetch(
 
 
 def _versions(target: Target) -> list[str]:
-    return sorted((archive.version for archive in target.pinned), key=Version) or ["1.0"]
+    return sorted((archive.version for archive in target.archives), key=Version) or ["1.0"]

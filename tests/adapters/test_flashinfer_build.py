@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 TARGET = load().target("flashinfer")
 assert TARGET.build
 BUILD = TARGET.build
-EVERY = tuple(archive.version for archive in TARGET.pinned)
+EVERY = tuple(archive.version for archive in TARGET.archives)
 VERSIONS = EVERY if os.environ.get("FP4PATCH_TEST_ALL_TREES") else ("0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2")
 LISTS = (*BUILD.lists, "12.1f", "8.9 12.0", "9.0", "12.0a;12.1a", "12.0+PTX")
 

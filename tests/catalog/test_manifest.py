@@ -78,7 +78,7 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         (CUTLASS, 'sha256 = "1e71', 'sha256 = "1E71', "archives[0].sha256: String should match pattern"),
         (CUTLASS, 'gpu = "sm_120"', 'gpu = "sm120"', "gates[0].gpu: an architecture such as sm_121a"),
         (CUTLASS, 'variant = "next3"', 'variant = "next"', "advice[0].variant: one of native, next2"),
-        (VLLM, '"0.10.2" = "57', '"ten" = "57', "series[0].sha256.ten.[key]: a version such as"),
+        (VLLM, '"0.10.2", sha256 = "57', '"ten", sha256 = "57', "archives[0].version: a version such as"),
         (VLLM, "pattern = '", "pattern = '^Version' # '", "version.pattern: a regular expression with a group"),
         (VLLM, "kernels = '", "kernels = '(", "build.kernels: a regular expression"),
         ("variants/next3.toml", '"half_pair"', '"half_pear"', "options.encoder: one of half_pair,"),

@@ -252,7 +252,7 @@ def test_every_release_that_can_be_fetched_has_answers(record: Any) -> None:
     """If not: python -m tools.regenerate answers --missing, with the trees of releases that git alone has."""
     answered = {(row["target"], row["version"]) for row in record["releases"]}
     targets = load().targets.values()
-    known = {(t.name, v) for t in targets for v in (*t.commits, *(archive.version for archive in t.pinned))}
+    known = {(t.name, v) for t in targets for v in (*t.commits, *(archive.version for archive in t.archives))}
     assert known - answered == UNANSWERED
     assert {name for name, _ in answered} == load().targets.keys()
 

@@ -24,7 +24,7 @@ from fp4patch.proof.toolchain import Toolchain
 
 Trees = Callable[[str, str], Path]
 Doctor = Callable[..., tuple[int, dict[str, Any]]]
-SURVEYED = tuple(archive.version for archive in load().target("vllm").pinned)
+SURVEYED = tuple(archive.version for archive in load().target("vllm").archives)
 LOOKED_AT = SURVEYED if os.environ.get("FP4PATCH_TEST_ALL_TREES") else ("0.10.2", "0.14.1", "0.33.0")
 
 needs_cmake = pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake")

@@ -100,7 +100,7 @@ def test_a_checkout_is_the_release_of_its_commit_whatever_it_states(tree: Path, 
 
 def test_the_record_has_a_row_of_each_commit_where_there_is_no_archive() -> None:
     rows = watch.Matrix.read(data_root() / MATRIX).rows
-    for target in (one for one in load().targets.values() if not one.pinned):
+    for target in (one for one in load().targets.values() if not one.archives):
         patches = {patch.id for patch in load().patches.values() if patch.target == target.name}
         for version in target.commits:
             assert patches <= rows[target.name, version]["states"].keys(), (target.name, version)

@@ -63,7 +63,7 @@ class World:
 
     def watch(self, *options: str) -> tuple[int, str]:
         """Exit status, and what was printed."""
-        archives = [archive for target in load().targets.values() for archive in target.pinned]
+        archives = [archive for target in load().targets.values() for archive in target.archives]
         for project in {archive.project for archive in archives}:
             pinned = {a.filename: f"<a href='{a.filename}#sha256={a.sha256}'>{a.filename}</a>" for a in archives}
             links = [link for name, link in pinned.items() if name.startswith(project.replace("-", "_") + "-")]
@@ -116,7 +116,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         document["rows"] += [
             {"target": target.name, "version": archive.version, "source": "a test's", "states": {}}
             for target in load().targets.values()
-            for archive in target.pinned
+            for archive in target.archives
             if (target.name, archive.version) not in held
         ]
         file.write_text(json.dumps(document))

@@ -179,7 +179,7 @@ def main(arguments: list[str]) -> None:
     with ProcessPoolExecutor(asked.jobs) as workers:
         for name, target in load().targets.items():
             if asked.target in (None, name):
-                missing = [a.version for a in target.pinned if not (asked.missing and (name, a.version) in rows)]
+                missing = [a.version for a in target.archives if not (asked.missing and (name, a.version) in rows)]
                 found = workers.map(fetched, [name] * len(missing), missing)
                 rows |= {(name, row["version"]): row for row in found}
                 write(rows)

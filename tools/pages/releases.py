@@ -102,7 +102,7 @@ def main(arguments: list[str]) -> None:
         rows[row["target"], row["version"]] = row
         write(rows)
     for target in load().targets.values():
-        for version in (archive.version for archive in target.pinned):
+        for version in (archive.version for archive in target.archives):
             if asked.target not in (None, target.name) or (asked.missing and (target.name, version) in rows):
                 continue
             with tempfile.TemporaryDirectory() as work:
