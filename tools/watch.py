@@ -272,7 +272,7 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[VerifyRe
         # With the archive in question alone, so that it is what comes.
         of = replace(target, archives=(archive,) if archive else ())
         try:
-            got = fetch(of, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
+            got = fetch(of, release.version, tree, progress=progress.silent)
             return examine(tree, release, got.source, catalog, verifications)
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
@@ -316,7 +316,7 @@ def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
     with tempfile.TemporaryDirectory() as work:
         tree = Path(work) / "tree"
         try:
-            fetch(release.target, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
+            fetch(release.target, release.version, tree, progress=progress.silent)
             parts = identify_all([tree], catalog)
             with locked(parts) as every:
                 found = [patch for tree in every for patch in each_patch(tree, catalog, {}, row["states"])]

@@ -1,6 +1,5 @@
 """``fp4patch fetch``: a pristine tree of a release."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -35,15 +34,8 @@ def fetch(release: str, directory: Path, archive: bool, git_url: str | None, as_
         raise UsageError(f"{release!r} is not TARGET==VERSION", help="for example cutlass==4.2.1")
     target = load().target(name.strip())
     with progress_bar() as tick:
-        fetched = fetch_tree(
-            target,
-            version.strip().removeprefix("v"),
-            directory,
-            progress=tick,
-            git_url=git_url,
-            show_progress=sys.stderr.isatty(),
-            whole=not archive,
-        )
+        wanted = version.strip().removeprefix("v")
+        fetched = fetch_tree(target, wanted, directory, progress=tick, git_url=git_url, whole=not archive)
     if as_json:
         emit(fetched)
         return

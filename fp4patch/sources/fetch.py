@@ -3,13 +3,12 @@
 The directory appears whole or not at all: everything is made beside it and renamed at the end.
 """
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.catalog.target import Archive, Target
+from fp4patch.catalog.target import Target
 from fp4patch.core.document import Report
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.core.progress import OnProgress
@@ -48,78 +47,69 @@ def fetch(
     *,
     progress: OnProgress,
     git_url: str | None = None,
-    show_progress: bool = False,
     whole: bool = False,
 ) -> Fetched:
     """Put the release ``version`` of ``target`` into the directory ``to``, which must not exist or be empty.
 
     ``git_url`` requests git even if an archive is pinned; after a ``#`` it names a tag, branch or commit. With
-    ``whole`` git comes before an archive that holds only a part. ``progress`` receives the progress of a download; with
-    ``show_progress`` git prints its own on stderr. SourceError leaves ``to`` unchanged.
+    ``whole`` git comes before an archive that holds only a part. ``progress`` receives the progress of a download; git
+    shows its own on a terminal. SourceError leaves ``to`` unchanged.
     """
-    archive = target.archive(version) if is_version(version) and not git_url else None
-    get = partial(_fetch, target, version, to, progress=progress, git_url=git_url, show_progress=show_progress)
-    if not (archive and archive.partial and whole):
-        return get(archive)
-    try:
-        return get(None)
-    except SourceError as error:
-        return replace(get(archive), git_error=error.message)
-
-
-def _fetch(
-    target: Target,
-    version: str,
-    to: Path,
-    archive: Archive | None,
-    *,
-    progress: OnProgress,
-    git_url: str | None,
-    show_progress: bool,
-) -> Fetched:
+    releases = sorted((archive.version for archive in target.archives), key=Version) or ["1.0"]
     if not is_version(version):
-        raise UsageError(f"{version!r} is not a version", help=f"for example {target.name}=={_versions(target)[-1]}")
+        raise UsageError(f"{version!r} is not a version", help=f"for example {target.name}=={releases[-1]}")
     url, _, ref = (git_url or target.git).partition("#")
     tag = ref or target.tag_of(version)
+    archive = None if git_url else target.archive(version)
     if not tag and not archive:
-        releases = _versions(target)
         help_text = suggested(version, releases, f"the releases are {', '.join(releases)}")
         raise UsageError(f"there is no {target.name} {version}", help=help_text)
+    git_error = ""
     try:
         if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
             raise UsageError(
                 f"{to} exists and is not an empty directory", help="name a directory that does not exist yet"
             )
         with scratch(to.parent, f".{to.name}-") as work:
-            tree = work / "tree"
-            if archive:
-                extract(download(archive, progress), archive.subtree, tree)
-            else:
-                inside = [*target.include, *(place for part in target.contains for place in part.at)]
+            tree = work / "git"
+            if not archive or (archive.partial and whole):
                 try:
-                    git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
+                    _clone(target, url, tag, tree, None if git_url else target.commits.get(version))
+                    archive = None
                 except SourceError as error:
-                    advice = error.help if git_url else suggested(version, _versions(target), error.help)
-                    raise SourceError(error.message, help=advice) from error
-                if git_url is None and (pinned := target.commits.get(version)) and (got := git.head(tree)) != pinned:
-                    raise SourceError(
-                        f"{tag} of {target.git} is not the commit that was pinned: {got}, expected {pinned}",
-                        help="the tag was moved; report it, or name the repository yourself: --git URL",
-                    )
-            if missing := target.missing(lambda mark: (tree / mark).is_file()):
-                raise SourceError(
-                    f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
-                )
+                    if not archive:
+                        known = git_url or version in target.commits
+                        advice = error.help if known else suggested(version, releases, error.help)
+                        raise SourceError(error.message, help=advice) from error
+                    git_error = error.message
+            if archive:
+                tree = work / "archive"
+                extract(download(archive, progress), archive.subtree, tree)
+                _must_be(target, tree)
             tree.rename(to)  # also over an empty directory
     except OSError as error:
         raise SourceError(
             f"cannot put the tree into {to}: {error.filename or to}: {error.strerror or error}",
             help="free space, or choose another directory",
         ) from error
-    if archive:
-        return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds, archive.partial)
-    return Fetched(to, target.name, version, f"{url} {tag}", "")
+    if not archive:
+        return Fetched(to, target.name, version, f"{url} {tag}", "")
+    kept = (archive.filename, archive.sha256, archive.holds, archive.partial)
+    return Fetched(to, target.name, version, *kept, git_error)
 
 
-def _versions(target: Target) -> list[str]:
-    return sorted((archive.version for archive in target.archives), key=Version) or ["1.0"]
+def _clone(target: Target, url: str, tag: str, tree: Path, pinned: str | None) -> None:
+    git.clone(url, tag, tree, [*target.include, *(place for part in target.contains for place in part.at)])
+    if pinned and (got := git.head(tree)) != pinned:
+        raise SourceError(
+            f"{tag} of {url} is not the commit that was pinned: {got}, expected {pinned}",
+            help="the tag was moved; report it, or name the repository yourself: --git URL",
+        )
+    _must_be(target, tree)
+
+
+def _must_be(target: Target, tree: Path) -> None:
+    if missing := target.missing(lambda mark: (tree / mark).is_file()):
+        raise SourceError(
+            f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
+        )

@@ -24,13 +24,13 @@ _REPOSITORY = "check the version and the network, or name another repository: --
 _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0"}  # a repository that requires a password is an error; git must not prompt
 
 
-def clone(url: str, ref: str, to: Path, *, show_progress: bool, submodules: Sequence[str] = ()) -> None:
-    """Make a shallow clone of one tag, branch or commit in ``to``, which must not exist.
+def clone(url: str, ref: str, to: Path, submodules: Sequence[str] = ()) -> None:
+    """Make a shallow clone of one tag, branch or commit in ``to``, which must not exist; a terminal shows the progress.
 
     ``submodules``: those that hold one of these paths are taken along. SourceError carries git's reason.
     """
     with _said(f"git cannot clone {ref} of {url}", _REPOSITORY) as git:
-        shown = _progress(git) if show_progress else None
+        shown = _progress(git) if sys.stderr.isatty() else None
         try:
             repo = _cloned(git, url, ref, to, shown)
         except git.exc.GitCommandError as error:
@@ -39,7 +39,7 @@ def clone(url: str, ref: str, to: Path, *, show_progress: bool, submodules: Sequ
         for submodule in repo.submodules:
             if any(PurePosixPath(path).is_relative_to(submodule.path) for path in submodules):
                 place = urljoin(f"{url}/", submodule.url) if submodule.url.startswith("../") else submodule.url
-                clone(place, submodule.hexsha, to / submodule.path, show_progress=show_progress)
+                clone(place, submodule.hexsha, to / submodule.path)
 
 
 def _cloned(git: Any, url: str, ref: str, to: Path, shown: Any) -> Any:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import requests
@@ -51,13 +50,7 @@ class IndexConfig:
 
 
 def index_config() -> IndexConfig:
-    """Return pip's configuration. It is read once for each environment, since each time starts a Python."""
-    return _config_in(tuple(sorted(os.environ.items())))
-
-
-@cache
-def _config_in(_environ: tuple[tuple[str, str], ...]) -> IndexConfig:
-    """Read pip's configuration from pip itself (files and environment); without pip, read the environment."""
+    """Return pip's configuration, from pip itself (files and environment); without pip, from the environment."""
     pip = process.run([sys.executable, "-m", "pip", "config", "list"], limit=None)
     values: dict[str, str] = {}
     for line in () if pip.status else pip.out.splitlines():
@@ -124,7 +117,9 @@ def project_files(project: str, filename: str = "") -> Iterator[tuple[list[Distr
     config = index_config()
     reasons = []
     for url in config.urls:
-        with session_of(config) as session:
+        with requests.Session() as session:
+            session.verify = config.cert or True
+            session.proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else {}
             try:
                 files = PyPISimple(url, session=session).get_project_page(project, timeout=60).packages
             except UNAVAILABLE as error:
@@ -148,13 +143,3 @@ def cause_of(error: Exception) -> str:
             f": {next(filter(None, cause.groups()))}" if cause else f" ({text})"
         )
     return text
-
-
-def session_of(config: IndexConfig) -> requests.Session:
-    """Return a session with the certificate and the proxy that pip is configured for."""
-    session = requests.Session()
-    if config.cert:
-        session.verify = config.cert
-    if config.proxy:
-        session.proxies = {"http": config.proxy, "https": config.proxy}
-    return session

@@ -42,7 +42,7 @@ def upstream(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("ref", "text"), [("v1.0", "int a;\n"), ("main", "int b;\n"), ("", "int a;\n")])
 def test_a_tag_a_branch_and_a_commit_are_cloned(upstream: Path, tmp_path: Path, ref: str, text: str) -> None:
     commit = run(upstream, "rev-parse", ref or "v1.0")
-    git.clone(f"file://{upstream}", ref or commit, tmp_path / "tree", show_progress=False)
+    git.clone(f"file://{upstream}", ref or commit, tmp_path / "tree")
     assert (tmp_path / "tree/include/a.h").read_text() == text
     assert git.head(tmp_path / "tree") == commit
     assert run(tmp_path / "tree", "rev-list", "--count", "HEAD") == "1"
@@ -64,7 +64,6 @@ def test_the_submodules_that_hold_what_is_named_come_along(
         str(outer),
         "v2",
         tmp_path / "tree",
-        show_progress=False,
         submodules=["3rdparty/wanted", "3rdparty/whose/include", "3rdparty/oth", ""],
     )
     assert (tmp_path / "tree/3rdparty/wanted/include/a.h").read_text() == "int a;\n"
@@ -76,11 +75,11 @@ def test_the_submodules_that_hold_what_is_named_come_along(
 def test_an_url_runs_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "ext:fd:file")
-    for act in (lambda: git.clone(url, "v1", Path("tree"), show_progress=False), lambda: git.tags(url)):
+    for act in (lambda: git.clone(url, "v1", Path("tree")), lambda: git.tags(url)):
         with pytest.raises(SourceError, match="protocol"):
             act()
     with pytest.raises(SourceError, match="protocol"):
-        git.clone(url, "0" * 40, Path("tree"), show_progress=False)
+        git.clone(url, "0" * 40, Path("tree"))
     assert not Path("hacked").exists()
 
 
@@ -89,18 +88,21 @@ def test_a_name_is_no_option(upstream: Path, tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     for url, ref in ((word, "v1.0"), (str(upstream), word)):
         with pytest.raises(SourceError):
-            git.clone(url, ref, Path("tree"), show_progress=False)
+            git.clone(url, ref, Path("tree"))
     with pytest.raises(SourceError):
         git.tags(word)
     assert not Path("hacked").exists()
 
 
-def test_what_is_not_there_is_said_in_gits_words(upstream: Path, tmp_path: Path) -> None:
-    for shown in (False, True):  # a terminal shows the progress
+def test_what_is_not_there_is_said_in_gits_words(
+    upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for shown in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda shown=shown: shown)
         with pytest.raises(SourceError, match=r"git cannot clone v9 of \S+: fatal: Remote branch v9 not found"):
-            git.clone(str(upstream), "v9", tmp_path / "tree", show_progress=shown)
+            git.clone(str(upstream), "v9", tmp_path / "tree")
     with pytest.raises(SourceError, match=rf"git cannot clone {'0' * 40} of .*: .*not our ref"):
-        git.clone(f"file://{upstream}", "0" * 40, tmp_path / "tree2", show_progress=False)
+        git.clone(f"file://{upstream}", "0" * 40, tmp_path / "tree2")
     with pytest.raises(SourceError, match=r"git cannot list the tags of .*does not appear to be a git repository"):
         git.tags(str(tmp_path / "none"))
     assert git.tags(str(upstream)) == ("v1.0",)
@@ -109,13 +111,14 @@ def test_what_is_not_there_is_said_in_gits_words(upstream: Path, tmp_path: Path)
 def test_without_git_one_sentence_says_so(upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SourceError, match="no git on PATH"):
-        git.clone(str(upstream), "v1.0", tmp_path / "tree", show_progress=False)
+        git.clone(str(upstream), "v1.0", tmp_path / "tree")
 
 
-def test_progress_is_shown_where_it_is_wanted(
-    upstream: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_terminal_shows_the_progress(
+    upstream: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    git.clone(f"file://{upstream}", "v1.0", tmp_path / "tree", show_progress=True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    git.clone(f"file://{upstream}", "v1.0", tmp_path / "tree")
     assert "objects" in capsys.readouterr().err
 
 

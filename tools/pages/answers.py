@@ -189,7 +189,7 @@ def fetched(target: str, version: str) -> dict[str, Any]:
     """Return the row of a release that the catalog can fetch."""
     with tempfile.TemporaryDirectory() as work:
         tree = Path(work) / "tree"
-        fetch(load().target(target), version, tree, git_url=None, progress=progress.silent, show_progress=False)
+        fetch(load().target(target), version, tree, progress=progress.silent)
         return look(tree, version)
 
 

@@ -107,7 +107,7 @@ def main(arguments: list[str]) -> None:
                 continue
             with tempfile.TemporaryDirectory() as work:
                 tree = Path(work) / "tree"
-                fetch(target, version, tree, git_url=None, progress=progress.silent, show_progress=False)
+                fetch(target, version, tree, progress=progress.silent)
                 rows[target.name, version] = look(tree, version)
             write(rows)
 
