@@ -1,6 +1,6 @@
 """Checks beyond the types of the model: what one key says of another one, and of other files."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from fp4patch.catalog.patch import Patch
@@ -9,43 +9,44 @@ from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.edits import WrapAsm
 
-Slip = tuple[Location, str, str]
-"""An author's mistake: the keys of the value, the expectation and the finding."""
+Slip = tuple[str, Location, str, str]
+"""An author's mistake: the file, the keys of the value, the expectation and the finding."""
 
 
-def patch_slips(patch: Patch, targets: Collection[str], variants: Collection[str]) -> Iterator[Slip]:
-    """Yield keys of edits that do not fit each other, and names that do not exist."""
-    yield from _unknown(("target",), patch.target, targets)
-    for number, edit in enumerate(patch.edits):
-        for key, expected, found in edit.mistakes(Path(patch.directory)):
-            yield ("edits", number, key), expected, found
-    for number, name in enumerate(patch.variants):
-        yield from _unknown(("variants", number), name, variants)
+def slips(
+    targets: Mapping[str, Target], patches: Mapping[str, Patch], variants: Mapping[str, Variant]
+) -> Iterator[Slip]:
+    """Yield names that do not exist, keys of edits that do not fit each other, and wrong options of patches."""
+    for patch in patches.values():
+        file, folder = f"patches/{patch.id}/patch.toml", Path(patch.directory)
+        yield from _unknown(file, ("target",), patch.target, targets)
+        for number, edit in enumerate(patch.edits):
+            for key, expected, found in edit.mistakes(folder):
+                yield file, ("edits", number, key), expected, found
+        for number, name in enumerate(patch.variants):
+            yield from _unknown(file, ("variants", number), name, variants)
+    for kind in targets.values():
+        file = f"patches/{kind.name}/target.toml"
+        for number, advice in enumerate(kind.advice):
+            yield from _unknown(file, ("advice", number, "variant"), advice.variant, [*variants, ""])
+        for number, part in enumerate(kind.contains):
+            yield from _unknown(file, ("contains", number, "target"), part.target, targets)
+    yield from _options(variants, patches)
 
 
-def target_slips(target: Target, targets: Collection[str], variants: Collection[str]) -> Iterator[Slip]:
-    """Yield variants and targets that do not exist."""
-    for number, advice in enumerate(target.advice):
-        if advice.variant:
-            yield from _unknown(("advice", number, "variant"), advice.variant, variants)
-    for number, part in enumerate(target.contains):
-        yield from _unknown(("contains", number, "target"), part.target, targets)
+def _options(variants: Mapping[str, Variant], patches: Mapping[str, Patch]) -> Iterator[Slip]:
+    for variant in variants.values():
+        file = f"variants/{variant.name}.toml"
+        for target, name in ((target, n) for target, of in variant.targets.items() for n in (*of.patches, *of.watches)):
+            if (id_ := f"{target}/{name}") not in patches:
+                yield file, ("targets", target), "a patch that exists", id_
+            elif name in variant.targets[target].patches:
+                options, patch = variant.options | variant.targets[target].options.get(name, {}), patches[id_]
+                for edit in (edit for edit in patch.edits if isinstance(edit, WrapAsm)):
+                    for key, expected, found in edit.option_mistakes(options, Path(patch.directory)):
+                        yield file, ("options", key), expected, found
 
 
-def variant_slips(variant: Variant, patches: dict[str, Patch]) -> Iterator[Slip]:
-    """Yield patches that do not exist, and errors in the options of those that take options."""
-    for target, chosen in variant.targets.items():
-        for name in (*chosen.patches, *chosen.watches):
-            patch = patches.get(f"{target}/{name}")
-            if patch is None:
-                yield ("targets", target), "a patch that exists", f"{target}/{name}"
-                continue
-            options = variant.options | chosen.options.get(name, {})
-            for edit in patch.edits if name in chosen.patches else ():
-                slips = edit.option_mistakes(options, Path(patch.directory)) if isinstance(edit, WrapAsm) else ()
-                yield from ((("options", key), expected, found) for key, expected, found in slips)
-
-
-def _unknown(location: Location, name: str, known: Collection[str]) -> Iterator[Slip]:
+def _unknown(file: str, location: Location, name: str, known: Collection[str]) -> Iterator[Slip]:
     if name not in known:
-        yield location, f"one of {', '.join(known)}", repr(name)
+        yield file, location, f"one of {', '.join(filter(None, known))}", repr(name)

@@ -62,17 +62,12 @@ def _family(item: Any) -> Iterator[Any]:
         return
     table = {key: value for key, value in item.items() if key != "each"}
     for values in product(*each.values()):
-        member = _filled(table, dict(_flat(dict(zip(each, values, strict=True)))))
+        names = dict(zip(each, values, strict=True))
+        keys = {
+            f"{name}.{key}": below for name, of in names.items() if isinstance(of, dict) for key, below in of.items()
+        }
+        member = _filled(table, names | keys)
         yield member["text"] if member.keys() == {"text"} else member
-
-
-def _flat(binding: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield ``N`` or ``N.key`` of each name, with its value."""
-    for name, value in binding.items():
-        if isinstance(value, dict):
-            yield from ((f"{name}.{key}", below) for key, below in value.items())
-        else:
-            yield name, value
 
 
 def _filled(value: Any, binding: Mapping[str, Any]) -> Any:

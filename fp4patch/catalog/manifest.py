@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from fp4patch.catalog.checks import patch_slips, target_slips, variant_slips
+from fp4patch.catalog.checks import slips
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.reading import Reader
@@ -111,16 +111,8 @@ def _load(root: Path) -> Catalog:
     for patch in of_patch:
         for name in variants.keys() & {*patch.variants}:
             variants[name] = _with_patch(variants[name], patch, first=False)
-    if not reader.problems:
-        for patch in of_patch:
-            for slip in patch_slips(patch, targets, variants):
-                reader.wrong(root / f"patches/{patch.id}/patch.toml", *slip)
-        for target in of_target:
-            for slip in target_slips(target, targets, variants):
-                reader.wrong(root / f"patches/{target.name}/target.toml", *slip)
-        for variant in variants.values():
-            for slip in variant_slips(variant, patches):
-                reader.wrong(root / f"variants/{variant.name}.toml", *slip)
+    for file, keys, expected, found in slips(targets, patches, variants) if not reader.problems else ():
+        reader.wrong(root / file, keys, expected, found)
     if not (targets and patches and variants):
         help_ = "FP4PATCH_DATA names a directory with patches/, variants/ and encoders/; unset, fp4patch takes its own"
         reader.wrong(root, (), "targets, patches and variants", "not all of them", help_)

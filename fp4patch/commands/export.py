@@ -26,7 +26,6 @@ from fp4patch.core.wording import install, suggested
 from fp4patch.tree.files import unified
 from fp4patch.tree.fold import fold_tree
 from fp4patch.tree.locked import LockedTree, locked
-from fp4patch.tree.stamp import unstamped
 
 WIDTH = 72
 
@@ -145,7 +144,7 @@ def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence
     """Return the files that these patches change, with upstream's names in the place of ours."""
     target = tree.known.target.name
     options = catalog.variant(variant).targets[target].options
-    folds = fold_tree(tree, variant, patches, options)
+    folds = fold_tree(tree, "", patches, options)
     if folds.problems:
         raise Refused(
             f"{patches[-1].id} does not fit {tree.root}",
@@ -153,7 +152,7 @@ def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence
             help="`fp4patch apply --check` shows the same; a release that the patch was tried on has no such problem",
         )
     names = ((b"fp4patch_", f"{target}_".encode()), (b"FP4PATCH_", f"{target.upper()}_".encode()))
-    desired = {path: unstamped(done.desired or b"") for path, done in folds.files.items() if done.patches}
+    desired = {path: done.desired or b"" for path, done in folds.files.items() if done.patches}
     for ours, theirs in names:
         desired = {path: text.replace(ours, theirs) for path, text in desired.items()}
     return desired

@@ -38,7 +38,6 @@ from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.tree.fold import fold_tree, fold_variant
 from fp4patch.tree.locked import locked
-from fp4patch.tree.stamp import unstamped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +233,7 @@ def _folded(tree: Identified, run: _Run) -> _Folded:
     return _Folded(
         pristine=SourceView(tree.root, overlay),
         written={path: done.desired for path, done in folds.files.items()},
-        with_diffs=overlay | {p: unstamped(done.desired) for p, done in of_diffs.items() if done.desired is not None},
+        with_diffs=overlay | {p: done.desired for p, done in of_diffs.items() if done.desired is not None},
         applied=tuple(name for name, files in changed.items() if files),
         authors={path: by - diffs.keys() for path, by in authors.items() if by},
         diffs={diffs[name]: files for name, files in changed.items() if files and name in diffs},

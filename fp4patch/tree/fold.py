@@ -67,6 +67,7 @@ def fold_tree(
 ) -> FoldedTree:
     """Return each file that the patches are about, and each of the receipt, as their edits make it in this order.
 
+    ``variant`` is the name in the stamps of files; empty: they get none, since they are not to be written to the tree.
     Refused: a directory to search may not be read. ManifestError: what an edit looks for cannot be read.
     """
     wanted = Plan(tree.known, variant, tuple(patches), edits_of(patches, options), candidates(tree), tree.read)
@@ -164,7 +165,7 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> FoldedFile:
     )
     changing = (f"{step.patch.id} {step.patch.version}" for step, o in outcomes if isinstance(o, Rewritten))
     patches, desired = tuple(dict.fromkeys(changing)), done.text.encode()
-    if patches:
+    if patches and wanted.variant:
         desired = stamped(desired, pristine, path, wanted.variant, patches)
     return FoldedFile(desired, patches, outcomes, tuple(_drifted(wanted, path, outcomes)))
 

@@ -34,12 +34,3 @@ def find_stamp(data: bytes) -> re.Match[bytes] | None:
     A file that was edited below it has it too.
     """
     return _LINE.search(data, max(0, len(data) - _TAIL)) if b"; pristine " in data[-_TAIL:] else None
-
-
-def unstamped(data: bytes) -> bytes:
-    """Return the file as it was before :func:`stamped`; a file that ends without a stamp is returned as it is."""
-    found = find_stamp(data)
-    if found is None or data[found.end() :].strip(b"\r\n"):
-        return data
-    above = data[: found.start()]
-    return above if data.endswith(b"\n") else above.removesuffix(b"\n").removesuffix(b"\r")

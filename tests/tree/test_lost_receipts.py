@@ -18,7 +18,7 @@ from small_cutlass import CONVERTER, GUARD, checkout, git, small_cutlass
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.source_files import glob as matcher
-from fp4patch.tree.stamp import find_stamp, stamped, unstamped
+from fp4patch.tree.stamp import find_stamp, stamped
 
 GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]
@@ -165,7 +165,6 @@ def test_a_stamp_is_found_also_in_a_file_that_was_edited_since(body: bytes, path
         assert stamp
         assert stamp.group("variant", "patches") == (b"next3", b"vllm/a 1, vllm/b 2")
     assert find_stamp(body) is None
-    assert (unstamped(data), unstamped(body)) == (body, body)
 
 
 # --- which files a receipt may name ----------------------------------------------------------------------------------
