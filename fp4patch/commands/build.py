@@ -3,32 +3,24 @@
 import logging
 import os
 import platform
-import re
 import shlex
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from rich.text import Text
 
-from fp4patch.catalog.manifest import load
-from fp4patch.catalog.outside import read as read_outside
-from fp4patch.catalog.variant import Pins, TorchPin
 from fp4patch.commands.options import FOLDER, WITH, json_option, torch_archs, variant_option
 from fp4patch.console import emit, show
 from fp4patch.core.errors import ImageError, UsageError
-from fp4patch.images import architectures, command, context, engine, provenance, sources
-from fp4patch.images.image import PRODUCT, BuildRequest, Built, DryRun, Source, Stage
-
-RECOMMENDED = "next3"
-WHY = "which uses the hardware conversion wherever the target has it, and the shortest exact encoder elsewhere"
-"""The variant of a build that names none, and the reason."""
+from fp4patch.images import command, context, engine, provenance
+from fp4patch.images.image import BuildRequest, Built, DryRun, Stage
+from fp4patch.images.plan import plan
 
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 """An image's architecture, and the machine in the names of wheels."""
@@ -112,74 +104,6 @@ def _built(built: Built) -> Text:
     name = built.output or (built.tags[0] if built.tags else built.image)
     what = f"wrote {name}" if built.output else f"built {name} ({built.image})"
     return Text(f"{what} in {built.seconds:.0f} s\n  `fp4patch doctor {name}` checks its proof")
-
-
-def plan(
-    variant: str | None,
-    archs: Sequence[str],
-    target: str | None = None,
-    *,
-    trees: Mapping[str, str] | None = None,
-    output: Path | None = None,
-    outside: Sequence[Path] = (),
-    buildx: Sequence[str] = (),
-) -> BuildRequest:
-    """Fill in everything from the variant's pins, and check it as far as no engine is needed for it.
-
-    ``trees`` are the sources that the user names, by the target's name; ``outside`` are directories of patches;
-    ``buildx`` are words for buildx.
-    """
-    diffs = tuple(read_outside(folder, load().targets) for folder in outside)
-    catalog = load().including(diffs)
-    chosen = catalog.variant(variant or RECOMMENDED)
-    if chosen.image is None:
-        raise UsageError(f"variant {chosen.name} pins nothing to build an image from", help="it has no table [image]")
-    pins = chosen.image
-    named = pins.trees | dict(trees or {})
-    asked = architectures.check(archs, chosen)
-    if variant is None:
-        asked = replace(asked, notes=(f"without --variant the build takes {RECOMMENDED}, {WHY}", *asked.notes))
-    stage = Stage(target) if target else Stage.WHEEL if output else Stage.RUNTIME
-    if strays := [patch.id for patch in diffs if patch.target not in pins.trees]:
-        raise UsageError(f"{strays[0]} is for none of the trees of the image", help=f"they are {', '.join(pins.trees)}")
-    own = {name: sources.source(catalog.target(name), named[name], whole=stage.compiles) for name in pins.trees}
-    options = command.buildx_options(buildx, output)
-    request = BuildRequest(
-        variant=chosen.name,
-        patches=tuple(f"{p.id} {p.version}" for name in sorted(own) for p in catalog.patches_of(chosen, name)),
-        archs=asked,
-        trees=own,
-        outside=diffs,
-        torch=_torch(pins, own[PRODUCT], options.arguments.get("TORCH_VERSION")),
-        cuda=pins.cuda,
-        base_image=options.arguments.get("BASE_IMAGE", pins.base),
-        runtime_image=options.arguments.get("RUNTIME_IMAGE", pins.runtime),
-        target=stage,
-        output=output,
-        buildx=options,
-    )
-    command.arguments(request)  # before anything is asked or written: the user may not set one of ours
-    return request
-
-
-def _torch(pins: Pins, vllm: Source, named: str | None) -> TorchPin:
-    """Return the pinned PyTorch; for another vLLM the one that the user names, or that a local tree requires."""
-    if vllm.version == pins.trees[PRODUCT] and not named:
-        return pins.torch
-    wanted = named or (_torch_of(Path(vllm.folder)) if vllm.folder else "")
-    if not wanted:
-        raise UsageError(
-            f"another vLLM than the pinned {pins.trees[PRODUCT]} may need another PyTorch than {pins.torch.version}",
-            help="name it: -- --build-arg TORCH_VERSION=V; its requirements state it",
-        )
-    same = wanted in (pins.torch.version, pins.torch.version.partition("+")[0])
-    return pins.torch if same else TorchPin(version=wanted)
-
-
-def _torch_of(tree: Path) -> str:
-    """Return the PyTorch that a vLLM tree's build requires; empty if it does not pin one."""
-    required = re.search(r'"torch\s*==\s*([^"\s;]+)', (tree / "pyproject.toml").read_text(encoding="utf-8"))
-    return required[1] if required else ""
 
 
 def plan_only(request: BuildRequest, folder: Path | None) -> DryRun:

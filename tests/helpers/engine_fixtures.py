@@ -22,8 +22,8 @@ from typing import NoReturn
 import pytest
 
 from fp4patch import cli
-from fp4patch.commands.build import plan
 from fp4patch.images import context
+from fp4patch.images.plan import plan
 
 SCRIPT = Path(__file__).parents[1] / "engine" / "engine.sh"
 TINY = "fp4patch-test-tiny"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.build import plan
 from fp4patch.core.errors import UsageError
-from fp4patch.images import command, sources
+from fp4patch.images import command
 from fp4patch.images.image import BuildRequest, Stage
+from fp4patch.images.plan import plan, source
 
 VLLM, CUTLASS = load().target("vllm"), load().target("cutlass")
 REQUEST = replace(plan("next3", ["12.1a", "12.0f"]), base_image="base:1", runtime_image="runtime:1")
@@ -79,7 +79,7 @@ def test_a_pinned_release_carries_its_hash() -> None:
 
 @pytest.mark.parametrize("named", ["0.20.0", "v0.20.0"])
 def test_another_release_is_fetched_in_the_build(named: str) -> None:
-    found = sources.source(VLLM, named, whole=True)
+    found = source(VLLM, named, whole=True)
     assert (found.version, found.folder) == ("0.20.0", "")
 
 
@@ -88,7 +88,7 @@ def test_a_local_tree_becomes_a_build_context_and_its_path_no_pin(tmp_path: Path
     for mark in CUTLASS.marks:
         (tree / mark).parent.mkdir(parents=True, exist_ok=True)
         (tree / mark).write_text("x\n")
-    found = sources.source(CUTLASS, str(tree), whole=False)
+    found = source(CUTLASS, str(tree), whole=False)
     assert (found.folder, found.pin) == (str(tree), {"local": "mine"})
     words = composed(replace(REQUEST, trees={"cutlass": found}))
     assert options(words, "--build-context") == [f"cutlass-tree={tree}"]
@@ -97,4 +97,4 @@ def test_a_local_tree_becomes_a_build_context_and_its_path_no_pin(tmp_path: Path
 @pytest.mark.parametrize("named", ["main", "https://example.org/fork.git#fix"])
 def test_a_repository_is_cloned_by_its_user(named: str) -> None:
     with pytest.raises(UsageError, match="neither a directory nor a release"):
-        sources.source(VLLM, named, whole=False)
+        source(VLLM, named, whole=False)

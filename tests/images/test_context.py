@@ -16,9 +16,9 @@ from outside import LINK, diff_of, outside
 import fp4patch
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.catalog.variant import Pins
-from fp4patch.commands.build import plan
 from fp4patch.core.errors import UsageError
 from fp4patch.images import context
+from fp4patch.images.plan import plan
 
 ROOT = Path(fp4patch.__file__).parents[1]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.commands.build import plan
 from fp4patch.core.errors import ImageError
 from fp4patch.images import inspection
 from fp4patch.images.engine import check, host, notes, own_platforms
 from fp4patch.images.image import BuildxOptions, Stage
+from fp4patch.images.plan import plan
 
 REQUEST = plan("next3", ["12.1a"])
 FOR_ARM64 = replace(REQUEST, buildx=BuildxOptions(platforms=("linux/arm64",)))

@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 
 from fp4patch import cli
-from fp4patch.commands.build import plan
 from fp4patch.commands.doctor_text import proof_text
 from fp4patch.core.errors import ImageError
 from fp4patch.core.results import Verdict
 from fp4patch.images import inspection, provenance
 from fp4patch.images.image import ProofReport
+from fp4patch.images.plan import plan
 
 Proof = dict[str, bytes]
 

@@ -174,7 +174,8 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     }
     # A diff to review: one entry more, behind 0.33.0, and not a byte changed beside it.
     old, new = before["patches/vllm/target.toml"].decode(), after["patches/vllm/target.toml"].decode()
-    assert new == f'{old}"0.34.0" = "{pinned.sha256}"\n'
+    entry = f'  {{ version = "0.34.0", sha256 = "{pinned.sha256}" }},\n'
+    assert new == old.removesuffix("]\n") + entry + "]\n"
     assert "| vllm 0.34.0 |" in world.summary
     assert world.watch()[0] == 0
     assert world.files == after, "the second look finds nothing new"
