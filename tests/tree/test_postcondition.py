@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from command import Said
+from small_cutlass import CONVERTER, GUARD
 
 IN_PYTHON = (
     "vllm/cute_utils/cvt.py",
@@ -33,34 +34,33 @@ def test_python_with_the_instruction_is_named_by_apply_and_status(
     assert fp4patch("revert", tree).status == 0
 
 
-def _moved_suffix(tree: Path) -> str:
-    (tree / "csrc/quantization/fp4/nvfp4_utils.cuh").rename(tree / "csrc/quantization/fp4/nvfp4_utils.inc")
-    return "csrc/quantization/fp4/nvfp4_utils.inc"
+GENERATED = "csrc/more.inc"
+MARLIN = "csrc/moe/marlin_moe_wna16"
 
 
-def _renamed_precondition(tree: Path) -> str:
-    ops = tree / "csrc/moe/marlin_moe_wna16/ops.cu"
-    ops.write_text(ops.read_text().replace("kFE4M3fn", "kFloat8"))
-    return "csrc/moe/marlin_moe_wna16/ops.cu"
+def generated(tree: Path) -> None:
+    (tree / GENERATED).write_text('#define BODY "cvt.rn.satfinite." "e2m1x2.f32 b, %1, %2;"\n')
 
 
-def _generator(tree: Path) -> str:
-    script = tree / "csrc/moe/marlin_moe_wna16/generate_kernels.py"
-    script.write_text(script.read_text().replace("SUPPORT_FP8", "WITH_FP8"))
-    return "csrc/moe/marlin_moe_wna16/generate_kernels.py"
-
-
-def _generated(tree: Path) -> str:
-    (tree / "csrc/more.inc").write_text('#define BODY "cvt.rn.satfinite." "e2m1x2.f32 b, %1, %2;"\n')
-    return "csrc/more.inc"
-
-
-@pytest.mark.parametrize("mutate", [_moved_suffix, _renamed_precondition, _generator, _generated])
+@pytest.mark.parametrize(
+    ("place", "old", "new"),
+    [
+        (GENERATED, "", ""),
+        (f"{MARLIN}/ops.cu", "kFE4M3fn", "kFloat8"),
+        (f"{MARLIN}/generate_kernels.py", "SUPPORT_FP8", "WITH_FP8"),
+        ("csrc/quantization/fp4/nvfp4_utils.inc", "", ""),
+    ],
+)
 def test_a_place_that_no_edit_finds_is_refused_by_name(
-    vllm: Callable[[str], Path], fp4patch: Callable[..., Said], mutate: Callable[[Path], str]
+    vllm: Callable[[str], Path], fp4patch: Callable[..., Said], place: str, old: str, new: str
 ) -> None:
     tree = vllm("0.14.1")
-    place = mutate(tree)
+    if place == GENERATED:
+        generated(tree)
+    elif old:
+        (tree / place).write_text((tree / place).read_text().replace(old, new))
+    else:
+        (tree / place).with_suffix(".cuh").rename(tree / place)
     refused = fp4patch("apply", "--variant", "next3", tree)
     assert refused.status == 1
     assert place in refused.err
@@ -75,11 +75,11 @@ def test_code_that_comes_after_apply_and_that_no_edit_finds_is_drift_of_the_tree
     tree = vllm("0.14.1")
     fp4patch("apply", "--variant", "next3", tree)
     assert fp4patch("status", "--json", tree).tree["state"] == "applied"
-    place = _generated(tree)
+    generated(tree)
     status = fp4patch("status", "--json", tree).tree
     assert status["state"] == "drifted"
     assert {file["state"] for file in status["files"]} == {"applied", "pristine"}
-    assert [one["because"].partition(":")[0] for one in status["patches"] if one["state"] == "drifted"] == [place]
+    assert [one["because"].partition(":")[0] for one in status["patches"] if one["state"] == "drifted"] == [GENERATED]
 
 
 def test_copies_that_setuptools_makes_are_not_of_the_tree(
@@ -113,7 +113,7 @@ def test_a_directory_behind_a_link_is_patched_where_it_is_or_refused(
 
 def test_what_a_release_has_is_never_not_needed(vllm: Callable[[str], Path], fp4patch: Callable[..., Said]) -> None:
     tree = vllm("0.14.1")
-    for file in (*tree.glob("csrc/**/generate_kernels.py"),):
+    for file in tree.glob("csrc/**/generate_kernels.py"):
         file.write_text(file.read_text().replace("SUPPORT_FP8", "WITH_FP8").replace("[89, 120]", "(89, 120)"))
     refused = fp4patch("apply", "--variant", "native", tree)
     assert refused.status == 1
@@ -136,7 +136,7 @@ def test_the_diff_of_files_with_carriage_returns_applies_with_git(
     tree_copy: Callable[[str, str], Path], fp4patch: Callable[..., Said], tmp_path: Path
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
-    for file in ("include/cutlass/float_subbyte.h", "include/cutlass/numeric_conversion.h"):
+    for file in (GUARD, CONVERTER):
         (tree / file).write_bytes((tree / file).read_bytes().replace(b"\n", b"\r\n"))
     before = tmp_path / "before"
     shutil.copytree(tree, before)
@@ -145,5 +145,4 @@ def test_the_diff_of_files_with_carriage_returns_applies_with_git(
     subprocess.run(["git", "init", "-q"], cwd=before, check=True)
     git = subprocess.run(["git", "apply", "-"], cwd=before, input=diff.encode(), capture_output=True, check=False)
     assert git.returncode == 0, git.stderr
-    for file in ("include/cutlass/float_subbyte.h",):
-        assert (before / file).read_bytes() == (tree / file).read_bytes()
+    assert (before / GUARD).read_bytes() == (tree / GUARD).read_bytes()

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command import snapshot
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
@@ -68,14 +69,8 @@ def revert(roots: Sequence[Path]) -> None:
         write(stage_all(trees, "", ()))
 
 
-def everything(*roots: Path) -> dict[str, tuple[int, bytes | str]]:
-    """Every name below the roots: mode, and bytes or link target or nothing."""
-    found: dict[str, tuple[int, bytes | str]] = {}
-    for path in sorted(p for root in roots for p in root.rglob("*")):
-        mode = path.lstat().st_mode
-        content = path.read_bytes() if stat.S_ISREG(mode) else str(path.readlink()) if stat.S_ISLNK(mode) else ""
-        found[str(path)] = (mode, content)
-    return found
+def everything(*roots: Path) -> list[object]:
+    return [snapshot(root) for root in roots]
 
 
 def refuses_and_leaves_all(roots: Sequence[Path], match: str) -> Refused:
@@ -146,12 +141,13 @@ def test_a_file_deleted_since_is_made_again_by_revert(roots: list[Path]) -> None
 # --- what it refuses ---
 
 
-def test_refuses_all_when_one_file_is_read_only_and_names_every_one(roots: list[Path]) -> None:
+def test_refuses_all_when_one_file_is_read_only_or_has_a_special_mode_and_names_every_one(roots: list[Path]) -> None:
     (roots[0] / A).chmod(0o444)
+    (roots[0] / B).chmod(0o4755)
     (roots[1] / B).chmod(0o700)
     (roots[1] / A).chmod(0o440)
     refused = refuses_and_leaves_all(roots, "mode 0444")
-    assert [problem.file for problem in refused.problems] == [A, A]
+    assert [problem.file for problem in refused.problems] == [A, B, A]
 
 
 @pytest.mark.parametrize(
