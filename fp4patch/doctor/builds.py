@@ -12,7 +12,8 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.target import Build
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.wording import listed
@@ -79,6 +80,20 @@ class Builds:
         pairs = pairs_of(build, question, cuda)
         evaluated = tuple(self._known[pair] for pair in pairs)
         return evaluated, not_evaluated(build, evaluated)
+
+
+def readers() -> dict[str, Target]:
+    """Return the variables that name architectures, each with the target that stands for those that read it."""
+    targets = [target for target in load().targets.values() if target.build]
+    targets.sort(key=lambda target: bool(target.build and target.build.converts))
+    return {target.build.setting: target for target in targets if target.build}
+
+
+def wrong_form(setting: str, value: str) -> str:
+    """Return what happens with a list that its readers do not take; empty if they do."""
+    target = readers().get(setting)
+    build = target and target.build
+    return build.otherwise if build and build.form and not re.fullmatch(build.form, value) else ""
 
 
 def not_evaluated(build: Build, rows: Sequence[BuildRow]) -> list[Finding]:

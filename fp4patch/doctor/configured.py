@@ -9,14 +9,15 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 from packaging.version import Version
 
 from fp4patch.binaries.findings import Answer, Level
+from fp4patch.core import process
 from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import BinaryError
@@ -30,8 +31,6 @@ from fp4patch.doctor.statements import Preprocessor, SourceFile, may_have_statem
 COMMANDS, NINJA = "compile_commands.json", "build.ninja"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _LARGEST = 1 << 22
-_DEEPEST = 3
-"""Files of a graph inside files that are followed."""
 _TOOLKIT = re.compile(r"/cuda[^/]*/|/nvidia/cu\d+/|/targets/[\w-]+-linux/|^/usr/include/")
 """Headers of the toolkit and the system, which are not the project's statements."""
 
@@ -55,55 +54,38 @@ def units(path: Path, cuda: Version) -> list[Unit]:
     """Return the CUDA units of a configured build. BinaryError where its description is damaged, or is not there."""
     try:
         if (path / COMMANDS).is_file():
-            return list(_of_commands(path, cuda))
-        if (path / NINJA).is_file():
-            return list(_of_ninja(path, cuda))
+            text = (path / COMMANDS).read_text(encoding="utf-8")
+        elif (path / NINJA).is_file():
+            text = _of_ninja(path)
+        else:
+            raise BinaryError(
+                f"{path} is a build without {COMMANDS} and {NINJA}",
+                help="configure it again with -G Ninja, or with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+            )
+        return list(_of_commands(path, text, cuda))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BinaryError(f"{path}: its description is damaged: {error}", help="configure it again") from error
-    raise BinaryError(
-        f"{path} is a build without {COMMANDS} and {NINJA}",
-        help="configure it again with -G Ninja, or with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-    )
 
 
-def _of_commands(path: Path, cuda: Version) -> Iterator[Unit]:
-    for entry in json.loads((path / COMMANDS).read_text(encoding="utf-8")):
+def _of_ninja(path: Path) -> str:
+    """Return the commands of ``build.ninja``, as ninja states them for ``compile_commands.json``, without a build."""
+    try:
+        done = process.run(["ninja", "-t", "compdb"], folder=path)
+    except OSError as error:
+        help_text = "pip install ninja, or configure the build again with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
+        raise BinaryError(f"{path / NINJA} is read by ninja, which {error.strerror}", help=help_text) from error
+    if done.status:
+        raise BinaryError(f"ninja does not read {path / NINJA}: {done.said}", help="configure it again")
+    return done.out
+
+
+def _of_commands(path: Path, text: str, cuda: Version) -> Iterator[Unit]:
+    for entry in json.loads(text):
         arguments = entry.get("arguments") or shlex.split(entry["command"])
-        folder = Path(entry.get("directory", path))
-        if str(entry["file"]).endswith((".cu", ".cu.cc")) or "nvcc" in Path(arguments[0]).name:
-            yield _unit(folder / entry["file"], arguments, folder, cuda)
-
-
-def _of_ninja(path: Path, cuda: Version) -> Iterator[Unit]:
-    """Yield the units of ``build.ninja`` and of the files that it includes, each with the command of its rule."""
-    text = _graph(path / NINJA, 0)
-    variables = dict(re.findall(r"^(\w+) = (.*)$", text, re.MULTILINE))
-    rules = dict(re.findall(r"^rule (\S+)\n(?:[ \t].*\n)*?[ \t]+command = (.*)$", text, re.MULTILINE))
-    for block in re.split(r"\n(?=build )", text):
-        head = re.match(r"build (.+?): (\S+) (.+?)(?: \|.*)?$", block, re.MULTILINE)
-        sources = [name for name in head[3].split() if name.endswith(".cu")] if head else []
-        if not head or not sources or head[2] == "phony":
-            continue
-        own = dict(re.findall(r"^\s+(\w+) = (.*)$", block, re.MULTILINE))
-        command = rules.get(head[2], "")
-        for _ in range(5):
-            command = _replaced(command, {**variables, **own, "in": sources[0], "out": head[1]})
-        yield _unit(path / sources[0].replace("$:", ":"), shlex.split(command), path, cuda)
-
-
-def _graph(file: Path, depth: int) -> str:
-    text = re.sub(r"\$\n\s*", "", file.read_text(encoding="utf-8", errors="replace"))
-    parts = []
-    for line in text.splitlines(keepends=True):
-        word, _, name = line.strip().partition(" ")
-        inner = file.parent / name
-        follow = word in ("include", "subninja") and depth < _DEEPEST and inner.is_file()
-        parts.append(_graph(inner, depth + 1) + "\n" if follow else line)
-    return "".join(parts)
-
-
-def _replaced(text: str, values: Mapping[str, str]) -> str:
-    return re.sub(r"\$\{?(\w+)\}?", lambda found: values.get(found[1], ""), text)
+        folder, file = Path(entry.get("directory", path)), str(entry["file"])
+        by_nvcc = arguments and "nvcc" in Path(arguments[0]).name and not file.endswith((".o", ".a"))
+        if by_nvcc or (arguments and file.endswith((".cu", ".cu.cc"))):
+            yield _unit(folder / file, arguments, folder, cuda)
 
 
 def _unit(source: Path, given: Sequence[str], folder: Path, cuda: Version) -> Unit:
@@ -136,13 +118,13 @@ def _with_files(arguments: Sequence[str], folder: Path) -> tuple[list[str], str]
     return result, unread
 
 
-@dataclass
 class _Headers:
     """Files that units include, each read once."""
 
-    texts: dict[Path, str] = field(default_factory=dict)
-    sources: dict[str, SourceFile] = field(default_factory=dict)
-    places: dict[tuple[Path, str, tuple[Path, ...]], str] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.texts: dict[Path, str] = {}
+        self.source = cache(lambda path: SourceFile.of(path, self.text(Path(path))))
+        self._found = cache(_found)
 
     def text(self, path: Path) -> str:
         if path not in self.texts:
@@ -150,20 +132,9 @@ class _Headers:
             self.texts[path] = path.read_text(encoding="utf-8", errors="replace") if small else ""
         return self.texts[path]
 
-    def source(self, path: str) -> SourceFile:
-        if path not in self.sources:
-            self.sources[path] = SourceFile.of(path, self.text(Path(path)))
-        return self.sources[path]
-
     def find(self, unit: Unit, path: str, name: str) -> str:
         """Return the file that an ``#include`` names; nothing for the toolkit's and the system's."""
-        here = Path(path).parent
-        key = here, name, unit.include
-        if key not in self.places:
-            candidates = (folder / name for folder in (here, *unit.include))
-            found = next((str(one) for one in candidates if one.is_file()), "")
-            self.places[key] = "" if _TOOLKIT.search(found) else found
-        return self.places[key]
+        return self._found(Path(path).parent, unit.include, name)
 
     def with_statements(self, unit: Unit) -> list[SourceFile]:
         """Return the source and those of its headers that have FP4 statements."""
@@ -185,6 +156,11 @@ class _Headers:
             return Preprocessor(target, cuda, dict(unit.macros), self.source, partial(self.find, unit))
 
         return Part(unit.setting.on(gpu), files, preprocessor)
+
+
+def _found(here: Path, include: Sequence[Path], name: str) -> str:
+    place = next((str(folder / name) for folder in (here, *include) if (folder / name).is_file()), "")
+    return "" if _TOOLKIT.search(place) else place
 
 
 def examine(path: Path, question: Question, cuda: Version | None) -> ProjectReport:

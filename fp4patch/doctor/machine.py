@@ -4,6 +4,8 @@ import platform
 import re
 from collections.abc import Sequence
 
+from packaging.version import Version
+
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import GB10, Arch
@@ -21,8 +23,10 @@ _SYSTEM = 12
 """GiB that the system and the host side of a server take beside a model; an estimate."""
 
 
-def examine(host: Host, asked: Sequence[Arch] = ()) -> FindingsReport:
-    """Return all that is found. ``asked``: the GPUs that matter, and if none is named, those of this machine."""
+def examine(host: Host, asked: Sequence[Arch] = (), compiler: Version | None = None) -> FindingsReport:
+    """Return all that is found. ``asked``: the GPUs that matter, and if none is named, those of this machine;
+    ``compiler``: the CUDA release of a build, if it is known.
+    """
     driver = gpus.ask_driver(host.libcuda)
     matter = tuple(asked) or gpus.sm12x(driver)
     torch, nvcc = packages.torch(host), compilers.nvcc_of_builds(host)
@@ -37,7 +41,7 @@ def examine(host: Host, asked: Sequence[Arch] = ()) -> FindingsReport:
     findings = (
         *compilers.examine(host, matter),
         *(of_packages or [remedies.finding(Level.NONE, "packages", none, "no_packages")]),
-        *packages.examine_lists(host),
+        *packages.examine_lists(host, matter, compiler),
         *gpus.examine(driver, cuda),
         *examine_memory(host, matter),
     )

@@ -31,15 +31,11 @@ class Message:
     harmless: bool = False
 
 
-@dataclass(frozen=True)
-class _Table:
-    message: tuple[Message, ...]
-
-
 @cache
 def messages() -> tuple[Message, ...]:
     """Return every known message."""
-    return read_table(resources.files("fp4patch.doctor").joinpath("messages.toml"), _Table).message
+    file = resources.files(__package__).joinpath("messages.toml")
+    return read_table(file, dict[str, tuple[Message, ...]])["message"]
 
 
 def examine(name: str) -> FindingsReport:
@@ -57,12 +53,7 @@ def examine(name: str) -> FindingsReport:
             level = Level.YELLOW if message.harmless else Level.RED
             quoted = f"{text.strip()[:300]}: {message.cause}"
             found[message.title] = Finding(level, f"line {number}", quoted, message.remedy, message.title, message.link)
-    none = Finding(
-        Level.NONE,
-        "log",
-        "none of the known messages is in it",
-        "name the source tree, the build directory, or what was built",
-    )
-    return FindingsReport(
-        name, tuple(sorted(found.values(), key=lambda finding: finding.level is not Level.RED)) or (none,)
-    )
+    help_text = "name the source tree, the build directory, or what was built"
+    none = Finding(Level.NONE, "log", "none of the known messages is in it", help_text)
+    findings = sorted(found.values(), key=lambda finding: finding.level is not Level.RED)
+    return FindingsReport(name, tuple(findings) or (none,))

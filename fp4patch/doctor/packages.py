@@ -11,18 +11,20 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.binaries import remedies, run_time, scan
-from fp4patch.binaries.findings import Finding, Level
+from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import RunTimeCompiler
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.target import Build
+from fp4patch.catalog.target import Target
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE
-from fp4patch.core.errors import BinaryError
+from fp4patch.core.errors import BinaryError, UsageError
 from fp4patch.core.wording import joined, listed
-from fp4patch.doctor import settings
+from fp4patch.doctor import recorded, settings
+from fp4patch.doctor.builds import readers, wrong_form
 from fp4patch.doctor.host import Host, output_of
 from fp4patch.doctor.known_defects import refused_by_pytorch
+from fp4patch.doctor.result import Question
 from fp4patch.tree.status import bypasses
 
 _REPLACED_BY = {"ptxas": "TRITON_PTXAS_PATH", "ptxas-blackwell": "TRITON_PTXAS_BLACKWELL_PATH"}
@@ -176,35 +178,50 @@ def compiler_finding(compiler: RunTimeCompiler) -> Finding:
     return Finding(compiler.level, subject, f"{compiler.name}: {support}; {compiler.used_by}", compiler.remedy)
 
 
-def list_settings() -> dict[str, Build]:
-    """Return the environment variables that name architectures, with the build of the target that reads each."""
-    return {target.build.setting: target.build for target in load().targets.values() if target.build}
-
-
-def examine_lists(host: Host) -> tuple[Finding, ...]:
-    """Architecture lists in the environment: one for SM12x without a suffix compiles no FP4 instruction."""
+def examine_lists(host: Host, gpus: Sequence[Arch] = (), cuda: Version | None = None) -> tuple[Finding, ...]:
+    """Return a finding for each architecture list in the environment: whether what reads it takes it, and what the
+    newest recorded release makes of it with a CUDA release, for ``gpus``, or if none is known for those that it names.
+    """
     findings = []
     torch = host.distribution("torch")
-    for name, build in list_settings().items():
+    for name, target in readers().items():
         value = host.environ.get(name)
         if value is None:
             continue
-        if not re.fullmatch(build.form, value):
-            findings.append(
-                remedies.finding(Level.RED, name, f"{value!r}: {build.otherwise}", "list_form", setting=name)
-            )
+        if why := wrong_form(name, value):
+            findings.append(remedies.finding(Level.RED, name, f"{value!r}: {why}", "list_form", setting=name))
             continue
         setting = settings.of_option(value)
         archs = setting.code
-        bare = [arch.torch for arch in archs if arch.major == 12 and not arch.suffix]
+        bare = [arch.torch for arch in archs if arch.major == GB10.major and not arch.suffix]
         release = Version(torch.version) if torch else None
+        answers = _by_record(target, archs, gpus, cuda)
+        level = worst(Level.YELLOW if one.level is Level.RED and not gpus else one.level for one in answers)
         if name == TORCH_LIST and (refused := refused_by_pytorch(archs, release, cmake=True)):
             why = f"{value}: PyTorch {release or ''} does not know {', '.join(refused)}"
             archs_instead = ";".join(dict.fromkeys(arch.torch.replace("f", "a") for arch in archs))
             findings.append(remedies.finding(Level.RED, name, why, "list_for_torch", setting=name, list=archs_instead))
-        elif bare:
+        elif bare and level in (Level.GREEN, Level.NONE):
             why = f"{value}: {', '.join(bare)} has no suffix a or f, and therefore no FP4 instructions"
             findings.append(remedies.finding(Level.YELLOW, name, why, "list_without_suffix"))
+        elif answers:
+            told = "; ".join(f"{answer.gpu} {answer.verdict}" for answer in answers)
+            todo = next((answer.todo for answer in answers if answer.level is not Level.GREEN), "")
+            findings.append(Finding(level, name, f"{value}: with {target.title}, {told}", todo, "list_for_gpus"))
         else:
             findings.append(Finding(Level.NONE if setting.unknown or not archs else Level.GREEN, name, value))
     return tuple(findings)
+
+
+def _by_record(target: Target, archs: Sequence[Arch], gpus: Sequence[Arch], cuda: Version | None) -> Sequence[Answer]:
+    """Return the answers of a target's newest recorded release for a list; none where it is not recorded with it."""
+    own = [arch for arch in archs if arch.major == GB10.major]
+    matter = tuple(gpu for gpu in GPUS if gpu in (gpus or [arch.gpu for arch in own]))
+    if not (own and matter):
+        return ()
+    release = max((t.version for t in recorded.read(load().root).trees if t.target == target.name), key=Version)
+    asked = Question(matter, True, ";".join(arch.torch for arch in own), str(cuda or ""))
+    try:
+        return recorded.examine_release(load().root, f"{target.name}=={release}", asked).answers
+    except UsageError:
+        return ()

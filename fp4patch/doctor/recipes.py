@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import Recipe, known
-from fp4patch.catalog.manifest import load
+from fp4patch.doctor.builds import wrong_form
 from fp4patch.doctor.settings import Setting
 
 _RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
@@ -52,11 +52,9 @@ def refused(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Finding
                 subject, why = f"{path}:{number}", f"{flag[1]} has {flag[2]}, which adds PTX for plain {flag[3]}"
                 why += ": ptxas refuses the FP4 instructions in it"
                 findings.append(remedies.finding(Level.RED, subject, why, "flags_for_every_nvcc", number=flag[4]))
-    readers = {target.build.setting: target.build for target in load().targets.values() if target.build}
     for setting in found:
-        build = readers.get(setting.name)
-        if build and build.form and "$" not in setting.value and not re.fullmatch(build.form, setting.value):
-            why = f"{setting.name}={setting.value}: {build.otherwise}"
+        if "$" not in setting.value and (wrong := wrong_form(setting.name, setting.value)):
+            why = f"{setting.name}={setting.value}: {wrong}"
             findings.append(remedies.finding(Level.RED, setting.place, why, "list_not_archs", setting=setting.name))
     return findings
 

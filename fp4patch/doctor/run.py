@@ -10,17 +10,15 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as PackageRequirement
-from packaging.version import Version
 
 from fp4patch.binaries import registry, scan
-from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all, is_at
 from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GB10, GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cuda import known_gpus
-from fp4patch.core.errors import NothingCompiledError, Refused, SourceError, UsageError
+from fp4patch.core.errors import NothingCompiledError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.wording import listed, suggested
 from fp4patch.doctor import (
@@ -33,11 +31,9 @@ from fp4patch.doctor import (
     recorded,
     requirements,
 )
-from fp4patch.doctor.builds import names
-from fp4patch.doctor.compilers import toolkit
 from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
-from fp4patch.doctor.packages import list_settings, variant_of
+from fp4patch.doctor.packages import variant_of
 from fp4patch.doctor.result import (
     DoctorReport,
     FindingsReport,
@@ -45,7 +41,7 @@ from fp4patch.doctor.result import (
     Question,
     Requirement,
 )
-from fp4patch.doctor.tree import read_facts
+from fp4patch.doctor.tree import cuda_of, read_facts
 from fp4patch.doctor.tree_answers import judge
 from fp4patch.images import inspection
 from fp4patch.tree.status import status
@@ -119,44 +115,7 @@ def _cuda(text: str) -> str:
 
 def examine_machine(question: Question, python: str = "") -> FindingsReport:
     """Look at this machine and a Python, as far as the GPUs go that are asked about, or that it has."""
-    host = Host.here(python)
-    own = question.gpus if question.named else gpus.sm12x(ask_driver(host.libcuda))
-    found = machine.examine(host, own)
-    cuda = Version(question.cuda) if question.cuda else toolkit()
-
-    def judged(finding: Finding) -> Finding:
-        """Return the finding, of a list of architectures by what surveyed releases make of it."""
-        if finding.subject not in list_settings():
-            return finding
-        return _judge_list(finding, host.environ[finding.subject], own, cuda)
-
-    return replace(found, findings=tuple(map(judged, found.findings)))
-
-
-def _judge_list(finding: Finding, value: str, own: Sequence[Arch], cuda: Version | None) -> Finding:
-    """Return the finding about an arch list that replaces ``finding``, which concerns its form alone.
-
-    It is by the record of the newest release that reads the list. ``own``: GPUs that matter; if there are none, those
-    that the list names.
-    """
-    readers = [t for t in load().targets.values() if t.build and t.build.setting == finding.subject]
-    target = next(t for t in readers if t.build and t.build.converts)
-    try:
-        asked = ";".join(arch.torch for arch in Arch.parse_list(value, ptx=True) if arch.major == GB10.major)
-        matter = [gpu for gpu in own or GPUS if gpu in GPUS and (own or names(asked, gpu))]
-        release = max((t.version for t in recorded.read(load().root).trees if t.target == target.name), key=Version)
-        question = Question(tuple(matter), True, asked, "" if cuda is None else f"{cuda.major}.{cuda.minor}")
-        answers = recorded.examine_release(load().root, f"{target.name}=={release}", question).answers
-    except (UsageError, ValueError):
-        return finding  # not recorded with this list
-    bad = [answer for answer in answers if answer.level is not Level.GREEN]
-    if finding.level is Level.RED or not matter or not asked or (finding.level is Level.YELLOW and not bad):
-        return finding
-    told = "; ".join(f"{answer.gpu} {answer.verdict}" for answer in answers)
-    is_lost = own and any(answer.level is Level.RED for answer in bad)
-    level = Level.RED if is_lost else Level.YELLOW if bad else Level.GREEN
-    todo = bad[0].todo if bad else ""
-    return Finding(level, finding.subject, f"{value}: with {target.title} {release}, {told}", todo, "list_for_gpus")
+    return machine.examine(Host.here(python), question.gpus if question.named else (), cuda_of(question))
 
 
 def is_recorded(name: str, question: Question) -> bool:
@@ -198,24 +157,17 @@ def _is_python(name: str) -> bool:
 
 def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorReport:
     """Return what is known about one PATH: a Python, a log, a release, a source tree, a project, a build, or code."""
-    found = DoctorReport(None, (), (), ())
     if messages.LOG.fullmatch(name) and (name == "-" or Path(name).is_file()):
         _without_effect(question, "a log", gpus=True)
-        return replace(found, logs=(messages.examine(name),))
+        return DoctorReport(logs=(messages.examine(name),))
     if _is_python(name):
-        return replace(found, machine=examine_machine(question, name))
+        return DoctorReport(examine_machine(question, name))
     if is_recorded(name, question):
-        return replace(found, trees=(recorded.examine_release(load().root, name, question),))
+        return DoctorReport(trees=(recorded.examine_release(load().root, name, question),))
     if not _is_published(name):
         return _examine_path(find(name), name, question, on_step)
     _without_effect(question, "a published wheel")
-    try:
-        return replace(found, binaries=tuple(_published(name, question, on_step)))
-    except SourceError as error:
-        if not is_recorded(name, replace(question, asked=GB10.torch)):
-            raise
-        source = f"a build of its source is on record: fp4patch doctor --arch-list {GB10.torch}a {name}"
-        raise SourceError(error.message, help=f"{error.help}; {source}") from error
+    return DoctorReport(binaries=tuple(_published(name, question, on_step)))
 
 
 def _examine_path(path: Path | None, name: str, question: Question, on_step: OnProgress) -> DoctorReport:
@@ -223,18 +175,16 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
     is_file = bool(path and path.is_file())
     if question.required:
         _without_effect(question, "compiled code")
-        return DoctorReport(None, (), (), (examine_binary(path, name, question, on_step=on_step),))
-    trees, project, proof = [], None, None
-    if path and not is_file:
-        trees = _trees(path)
+        return DoctorReport(binaries=(examine_binary(path, name, question, on_step=on_step),))
+    trees = _trees(path) if path and not is_file else []
     states = {found.root: found for found in status([tree.root for tree in trees])} if trees else {}
     reports = tuple(judge(read_facts(tree, states[tree.root], [question]), question) for tree in trees)
     if path and trees and trees[0].root == path.resolve():
         texts = projects.build_texts(path)
         removals = tuple(recipes.removals(texts))
         beside = (ProjectReport(name, len(texts), (), {}, removals, ()),) if removals else ()
-        return DoctorReport(None, reports, beside, ())
-    cuda = Version(question.cuda) if question.cuda else toolkit()
+        return DoctorReport(None, reports, beside)
+    cuda, project, proof = cuda_of(question), None, None
     if path and configured.is_build(path):
         project = configured.examine(path, question, cuda)
     elif path and (not is_file or projects.is_read(path.name)):

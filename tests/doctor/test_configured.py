@@ -100,16 +100,23 @@ def test_after_the_build_its_objects_are_read_too(doctor: Doctor, toolchain: Too
     assert document["binaries"][0]["answers"][0]["answer"] == "no"
 
 
-NINJA = """cuda_cflags = -DWITH_FP4 -I$root/include $gencode
+NINJA = """root = {root}
 gencode = -gencode=arch=compute_121a,code=sm_121a
-root = {root}
+cuda_cflags = -DWITH_FP4 -I$root/include $gencode
 rule cuda_compile
   command = nvcc $cuda_cflags -c $in -o $out
 build {root}/build/kernel.cuda.o: cuda_compile {root}/kernel.cu
+rule compile
+  command = g++ -c $in -o $out
 build {root}/build/host.o: compile {root}/host.cpp
+build all: phony {root}/build/host.o {root}/build/kernel.cuda.o
 """
 
 
+needs_ninja = pytest.mark.skipif(not shutil.which("ninja"), reason="no ninja: pip install ninja")
+
+
+@needs_ninja
 def test_the_graph_of_an_extension_of_pytorch_is_read(doctor: Doctor, tmp_path: Path) -> None:
     root = project(tmp_path / "p")
     (root / "build/build.ninja").write_text(NINJA.format(root=root))
@@ -144,6 +151,7 @@ def test_what_cmake_and_ninja_write_is_read(doctor: Doctor, toolchain: Toolchain
         ("CMakeCache.txt", "", "a build without compile_commands.json"),
         ("compile_commands.json", "[{", "its description is damaged"),
         ("compile_commands.json", '[{"file": "x.cu"}]', "its description is damaged"),
+        pytest.param("build.ninja", "rule\n", "ninja does not read", marks=needs_ninja),
     ],
 )
 def test_a_build_that_cannot_be_read_says_so(
