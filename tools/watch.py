@@ -319,9 +319,10 @@ def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
             fetch(release.target, release.version, tree, progress=progress.silent)
             parts = identify_all([tree], catalog)
             with locked(parts) as every:
-                found = [patch for tree in every for patch in each_patch(tree, catalog, {}, row["states"])]
+                tried = [patch for tree in every for patch in each_patch(tree, catalog, {})]
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
+    found = [patch for patch in tried if patch.patch not in row["states"]]
     new = {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in found}
     compiled = {name for name, state in new.items() if state is State.APPLIED and catalog.patches[name].probes}
     verified = {

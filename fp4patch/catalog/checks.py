@@ -41,7 +41,7 @@ def _options(variants: Mapping[str, Variant], patches: Mapping[str, Patch]) -> I
             if (id_ := f"{target}/{name}") not in patches:
                 yield file, ("targets", target), "a patch that exists", id_
             elif name in variant.targets[target].patches:
-                options, patch = variant.options | variant.targets[target].options.get(name, {}), patches[id_]
+                options, patch = variant.options_of(target)[name], patches[id_]
                 for edit in (edit for edit in patch.edits if isinstance(edit, WrapAsm)):
                     for key, expected, found in edit.option_mistakes(options, Path(patch.directory)):
                         yield file, ("options", key), expected, found

@@ -4,7 +4,7 @@ The shape of each file is a dataclass of this part; nothing is declared twice.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -119,8 +119,7 @@ def _load(root: Path) -> Catalog:
     if reader.problems:
         help_ = "docs/extending.md explains the layout, and has a table of all keys"
         raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
-    made = {name: _with_options(variant, patches) for name, variant in variants.items()}
-    return Catalog(root, targets, {name: patch.completed() for name, patch in patches.items()}, made)
+    return Catalog(root, targets, {name: patch.completed() for name, patch in patches.items()}, variants)
 
 
 def _read(reader: Reader, kind: type[T], files: str, place: Callable[[Path], dict[str, str]]) -> list[T]:
@@ -139,13 +138,3 @@ def _with_patch(variant: Variant, patch: Patch, *, first: bool) -> Variant:
     names = (patch.name, *chosen.patches) if first else (*chosen.patches, patch.name)
     targets = variant.targets | {patch.target: replace(chosen, patches=names)}
     return replace(variant, targets=targets, rules=variant.rules + patch.rules)
-
-
-def _with_options(variant: Variant, patches: Mapping[str, Patch]) -> Variant:
-    """Return the variant with its own options set for each of its patches that takes options."""
-    targets = {}
-    for target, chosen in variant.targets.items():
-        taking = [name for name in chosen.patches if patches[f"{target}/{name}"].takes_options]
-        options = {name: variant.options | chosen.options.get(name, {}) for name in taking}
-        targets[target] = replace(chosen, options=chosen.options | options)
-    return replace(variant, targets=targets)

@@ -23,7 +23,7 @@ from fp4patch.core.table import (
     VersionText,
     must,
 )
-from fp4patch.edits import Diff, Edit, Replace, WrapAsm
+from fp4patch.edits import Diff, Edit, Replace
 from fp4patch.edits.replace import Condition
 
 
@@ -137,8 +137,3 @@ class Patch(Manifest):
             for edit in self.edits
         )
         return replace(self, probes=probes, edits=tuple(edit for several in edits for edit in several))
-
-    @property
-    def takes_options(self) -> bool:
-        """True if a variant sets options of it: those of one of its edits."""
-        return any(isinstance(edit, WrapAsm) for edit in self.edits)

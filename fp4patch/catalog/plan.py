@@ -79,13 +79,12 @@ def patches_of(
     variant: Variant, tree: Identified, catalog: Catalog
 ) -> tuple[Sequence[Patch], Mapping[str, Mapping[str, str]]]:
     """Return the variant's patches for that tree, and their options. UsageError if it has nothing for such trees."""
-    chosen = variant.targets.get(tree.target.name)
-    if chosen is None:
+    if tree.target.name not in variant.targets:
         covers = ", ".join(variant.targets)
         raise UsageError(
             f"variant {variant.name} has no patches for {tree.target.name} ({tree.root})", help=f"it is for {covers}"
         )
-    return catalog.patches_of(variant, tree.target.name), chosen.options
+    return catalog.patches_of(variant, tree.target.name), variant.options_of(tree.target.name)
 
 
 def edits_of(patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]]) -> tuple[Planned, ...]:

@@ -68,3 +68,8 @@ class Variant(Manifest):
     def patch_ids(self) -> tuple[str, ...]:
         """Return the ids of its patches, of all targets."""
         return tuple(f"{target}/{name}" for target, chosen in self.targets.items() for name in chosen.patches)
+
+    def options_of(self, target: str) -> dict[str, dict[str, str]]:
+        """Return the options of each of its patches of a target: those of all, and its own."""
+        chosen = self.targets[target]
+        return {name: self.options | chosen.options.get(name, {}) for name in chosen.patches}

@@ -16,7 +16,7 @@ import click
 from rich.text import Text
 
 from fp4patch.commands.options import FOLDER, WITH, json_option, torch_archs, variant_option
-from fp4patch.console import emit, show
+from fp4patch.console import emit, show, write
 from fp4patch.core.errors import ImageError, UsageError
 from fp4patch.images import command, context, engine, provenance
 from fp4patch.images.image import BuildRequest, Built, DryRun, Stage
@@ -186,7 +186,7 @@ def _run(words: Sequence[str], stage: Stage) -> None:
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the build context; UsageError if the directory has something in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
+    if folder.is_dir() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty", help="name another directory with --context")
-    context.write(folder, files)
+    for name, data in files.items():
+        write(folder / name, data, advice="free space, or set TMPDIR")

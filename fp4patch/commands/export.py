@@ -143,7 +143,7 @@ def _diffs(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[P
 def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[Patch]) -> dict[str, bytes]:
     """Return the files that these patches change, with upstream's names in the place of ours."""
     target = tree.known.target.name
-    options = catalog.variant(variant).targets[target].options
+    options = catalog.variant(variant).options_of(target)
     folds = fold_tree(tree, "", patches, options)
     if folds.problems:
         raise Refused(

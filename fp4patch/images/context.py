@@ -17,7 +17,6 @@ import fp4patch
 from fp4patch.catalog.manifest import DATA, data_root
 from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.document import SCHEMA
-from fp4patch.core.errors import ImageError
 from fp4patch.images.image import BuildRequest
 
 WITH = "with"
@@ -40,16 +39,6 @@ def files(request: BuildRequest, machines: Sequence[str]) -> dict[str, bytes]:
         f"{WITH}/README": b"Patches that are applied ahead of the variant's own, each a directory.\n",
         **{f"{WITH}/{patch.name}/{file}": data for patch in request.outside for file, data in patch.contents.items()},
     }
-
-
-def write(folder: Path, content: Mapping[str, bytes]) -> None:
-    """Write the files into an existing directory; raise ImageError if it cannot be written."""
-    try:
-        for name, data in content.items():
-            (folder / name).parent.mkdir(exist_ok=True, parents=True)
-            (folder / name).write_bytes(data)
-    except OSError as error:
-        raise ImageError(f"cannot write {folder}: {error.strerror}", help="free space, or set TMPDIR") from error
 
 
 def pins(request: BuildRequest) -> dict[str, Any]:

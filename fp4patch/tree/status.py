@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -169,21 +169,17 @@ def release_notes(tree: LockedTree, every: Sequence[LockedTree]) -> Iterator[str
                 )
 
 
-def each_patch(
-    tree: LockedTree, catalog: Catalog, states: Mapping[str, State], but: Container[str] = ()
-) -> tuple[PatchStatus, ...]:
+def each_patch(tree: LockedTree, catalog: Catalog, states: Mapping[str, State]) -> tuple[PatchStatus, ...]:
     """Return each patch of the target by itself, on the pristine bytes; those of different variants may exclude one
     another.
 
     A patch that applies has the state of the files that it changes; of files without a state, it is pristine.
-    ``but``: the ids of patches that are not tried.
     """
-    options: dict[str, Mapping[str, str]] = {}  # those of the first variant that sets any: no anchor depends on them
+    target, options = tree.known.target.name, dict[str, Mapping[str, str]]()
     for variant in catalog.variants.values():
-        for chosen in variant.targets.values():
-            options = dict(chosen.options) | options
-    target = tree.known.target.name
-    own = [patch for patch in catalog.patches.values() if patch.target == target and patch.id not in but]
+        # Those of the first variant that has the patch: no anchor depends on them.
+        options = (variant.options_of(target) if target in variant.targets else {}) | options
+    own = [patch for patch in catalog.patches.values() if patch.target == target]
     return tuple(status for p in own for status in patch_states(fold_tree(tree, "", [p], options), states))
 
 

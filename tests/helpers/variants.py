@@ -10,7 +10,7 @@ VARIANTS = tuple(load().variants)
 
 def encoder(variant: str, target: str) -> str:
     """Return the encoder that a variant adds beside a target's own conversions; empty if it adds none."""
-    return load().variant(variant).targets[target].options.get("e2m1-asm", {}).get("encoder", "")
+    return load().variant(variant).options_of(target).get("e2m1-asm", {}).get("encoder", "")
 
 
 GUARDED = tuple(name for name, one in load().variants.items() if "e2m1-guard" in one.targets["cutlass"].patches)

@@ -120,8 +120,7 @@ def test_a_pull_request_travels_in_the_context_with_its_address(tmp_path: Path) 
     assert request.patches[-len(load().patches_of(load().variant("next3"), "vllm")) - 1] == "vllm/pr-1 1"
     files = context.files(request, ["aarch64"])
     assert json.loads(files["pins.json"])["diffs"]["vllm/pr-1"]["link"] == LINK
-    context.write(tmp_path, files)
-    assert (tmp_path / "with/pr-1/patch.toml").read_bytes() == (folder / "patch.toml").read_bytes()
-    assert (tmp_path / "with/pr-1/pr.diff").read_bytes() == (folder / "pr.diff").read_bytes()
+    for name in ("patch.toml", "pr.diff"):
+        assert files[f"with/pr-1/{name}"] == (folder / name).read_bytes()
     with pytest.raises(UsageError, match="none of the trees"):
         plan("next3", ["12.1a"], outside=[outside(tmp_path / "pr-2", "mlx", request.outside[0].diff.decode())])

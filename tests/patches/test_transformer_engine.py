@@ -26,7 +26,7 @@ from fp4patch.edits.wrap_asm import unguarded
 from fp4patch.proof.toolchain import Toolchain
 
 PATCHES = data_root() / "patches/transformer_engine"
-OPTIONS = load().variant("next3").targets["transformer_engine"].options["e2m1-stochastic"]
+OPTIONS = load().variant("next3").options_of("transformer_engine")["e2m1-stochastic"]
 GetTree = Callable[[str, str], Path]
 
 

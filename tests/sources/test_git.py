@@ -10,16 +10,11 @@ from pathlib import Path
 
 import pytest
 from processes import ends, wait_for
+from small_cutlass import checkout
+from small_cutlass import git as run
 
 from fp4patch.core.errors import SourceError
 from fp4patch.sources import git
-
-RUN = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always")
-
-
-def run(repo: Path, *words: str) -> str:
-    done = subprocess.run(["git", *RUN, *words], cwd=repo, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -31,9 +26,7 @@ def upstream(tmp_path: Path) -> Path:
     (repo / "run.sh").chmod(0o755)
     (repo / "link").symlink_to("include/a.h")
     run(repo, "init", "-q", "-b", "main")
-    run(repo, "add", ".")
-    run(repo, "commit", "-qm", "one")
-    run(repo, "tag", "v1.0")
+    run(checkout(repo), "tag", "v1.0")
     (repo / "include/a.h").write_text("int b;\n")
     run(repo, "commit", "-qam", "two")
     return repo
@@ -41,11 +34,11 @@ def upstream(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("ref", "text"), [("v1.0", "int a;\n"), ("main", "int b;\n"), ("", "int a;\n")])
 def test_a_tag_a_branch_and_a_commit_are_cloned(upstream: Path, tmp_path: Path, ref: str, text: str) -> None:
-    commit = run(upstream, "rev-parse", ref or "v1.0")
+    commit = run(upstream, "rev-parse", ref or "v1.0").strip()
     git.clone(f"file://{upstream}", ref or commit, tmp_path / "tree")
     assert (tmp_path / "tree/include/a.h").read_text() == text
     assert git.head(tmp_path / "tree") == commit
-    assert run(tmp_path / "tree", "rev-list", "--count", "HEAD") == "1"
+    assert run(tmp_path / "tree", "rev-list", "--count", "HEAD") == "1\n"
 
 
 def test_the_submodules_that_hold_what_is_named_come_along(
@@ -57,9 +50,7 @@ def test_the_submodules_that_hold_what_is_named_come_along(
     for name in ("wanted", "whose", "other"):
         run(outer, "submodule", "--quiet", "add", f"file://{upstream}", f"3rdparty/{name}")
     run(outer / "3rdparty/wanted", "checkout", "-q", "v1.0")
-    run(outer, "add", ".")
-    run(outer, "commit", "-qm", "x")
-    run(outer, "tag", "v2")
+    run(checkout(outer), "tag", "v2")
     git.clone(
         str(outer),
         "v2",
