@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fp4patch.binaries.containers import Member
@@ -79,8 +78,14 @@ def _repository(reference: str) -> tuple[Registry, str, str]:
 
 def _layers(client: Registry, repository: str, sizes: Mapping[str, int]) -> Iterator[Member]:
     for digest, size in sizes.items():
-        with _blob(client, repository, digest) as stream:
+        with _asked(client, f"{repository}/blobs/{digest}", {}) as response:
+            if response.status_code != 200:
+                why = f"the registry does not return {digest}: {response.status_code}"
+                raise BinaryError(why, help="push the image again")
+            stream = _Checked(response.raw, digest)
             yield Member(digest, size, stream)
+            while stream.read(1 << 20):
+                pass
 
 
 def _platform(descriptor: Any) -> str:
@@ -114,19 +119,6 @@ def _asked(client: Registry, url: str, headers: dict[str, str]) -> Any:
         raise UsageError(
             f"{url} does not respond: {cause_of(error)}", help=f"check the name and the network, or {_LOGIN}"
         ) from error
-
-
-@contextmanager
-def _blob(client: Registry, repository: str, digest: str) -> Iterator[_Checked]:
-    with _asked(client, f"{repository}/blobs/{digest}", {}) as response:
-        if response.status_code != 200:
-            raise BinaryError(
-                f"the registry does not return {digest}: {response.status_code}", help="push the image again"
-            )
-        stream = _Checked(response.raw, digest)
-        yield stream
-        while stream.read(1 << 20):
-            pass
 
 
 class _Checked:

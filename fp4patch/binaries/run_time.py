@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from packaging.version import Version
 
 from fp4patch.binaries.findings import Level
-from fp4patch.binaries.known_programs import known
+from fp4patch.binaries.known_programs import CompilerProgram, known
 from fp4patch.binaries.report import RunTimeCompiler
 from fp4patch.binaries.stream_reader import Readable
 from fp4patch.core.arch import Arch
@@ -45,7 +45,8 @@ class Listening:
 
     def compiler(self, gpus: Iterable[Arch]) -> RunTimeCompiler:
         """Return what was found out, after all was read."""
-        one = next(one for one in known().compiler if re.fullmatch(one.file, self.name))
+        one = program(self.name)
+        assert one, self.name
         unsupported = tuple(gpu for gpu in gpus if not self._knows(gpu))
         # One that compiles for the GPU's own target alone fails; others may be configured for an older target.
         level = Level.GREEN if not unsupported else Level.RED if one.alone else Level.YELLOW
@@ -58,9 +59,9 @@ class Listening:
         return not self.release or has(Version(self.release), gpu)
 
 
-def role(name: str) -> str:
-    """Return which compiler a file is by its name, with its directories; empty if it is none."""
-    return next((one.role for one in known().compiler if re.fullmatch(one.file, name)), "")
+def program(name: str) -> CompilerProgram | None:
+    """Return which compiler a file is by its name, with its directories; None if it is none."""
+    return next((one for one in known().compiler if re.fullmatch(one.file, name)), None)
 
 
 def read(path: Path, name: str, gpus: Iterable[Arch]) -> RunTimeCompiler:

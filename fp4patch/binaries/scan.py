@@ -174,7 +174,7 @@ class _Search:
         """Look into a library, executable, cubin or fatbin, which is the compiler of its ``place`` if it is one."""
         self.searched += 1
         self.tally.name = content.name
-        compiler = run_time.Listening(content.stream, place) if run_time.role(place) else None
+        compiler = run_time.Listening(content.stream, place) if run_time.program(place) else None
         heard = replace(content, stream=compiler or content.stream)
         found = device_code.examine(heard, self.gpus, self.tally)
         self.files += [replace(found, name=name)] if found else []

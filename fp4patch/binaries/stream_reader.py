@@ -42,7 +42,10 @@ class Window:
         """Return the next bytes, all of them; BinaryError if the file ends before."""
         taken = self.peek(length)
         if len(taken) < length:
-            raise self._cut_off(length, what, len(taken))
+            raise BinaryError(
+                f"{self.name} is damaged: {what} at byte {self.position} has {length} bytes, and {len(taken)} follow",
+                help="it was cut off, or has other contents than its name states; get it again",
+            )
         self._at += length
         if self._at > _STRETCH << 10:
             self._forget()
@@ -50,14 +53,8 @@ class Window:
 
     def skip(self, length: int, what: str) -> None:
         """Pass over bytes without keeping them; BinaryError if the file ends before."""
-        left = length
-        while left:
-            self._fill(1)
-            here = min(left, len(self._held) - self._at)
-            if not here:
-                raise self._cut_off(length, what, length - left)
-            self._at += here
-            left -= here
+        while length:
+            length -= len(self.take(min(length, CHUNK), what))
 
     def seek(self, beginnings: Sequence[bytes]) -> bool:
         """Go on to the next occurrence of one of these bytes; False, at the end, if there is none."""
@@ -73,12 +70,6 @@ class Window:
                 self._at = len(self._held)
                 return False
             self._at = end - longest + 1
-
-    def _cut_off(self, length: int, what: str, there: int) -> BinaryError:
-        return BinaryError(
-            f"{self.name} is damaged: {what} at byte {self.position} has {length} bytes, and {there} follow",
-            help="it was cut off, or has other contents than its name states; get it again",
-        )
 
     def _forget(self) -> None:
         del self._held[: self._at]

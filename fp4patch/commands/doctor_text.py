@@ -1,6 +1,5 @@
 """Reports of ``doctor``, as text: the answer first, then its evidence, then what else was found."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
@@ -8,10 +7,9 @@ from rich.text import Text
 
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
-from fp4patch.binaries.report import BinaryFile, BinaryReport, ImageGroup, LoadOutcome
+from fp4patch.binaries.report import BinaryFile, BinaryReport, Fp4Code, LoadOutcome
 from fp4patch.catalog.manifest import load
 from fp4patch.console import STATES, Hanging, folded, printable, table, whole
-from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted, joined
 from fp4patch.doctor.packages import compiler_finding
 from fp4patch.doctor.result import LEVELS, DoctorReport, ProjectReport, TreeReport
@@ -50,10 +48,10 @@ def _answers(answers: Iterable[Answer]) -> RenderableType:
     """Return a line for each GPU: mark, GPU, answer and sentence; below it the evidence, then the next step."""
     parts: list[RenderableType] = []
     for answer in answers:
-        said = {Level.GREEN: "yes", Level.RED: "no", Level.NONE: "not judged"}.get(answer.level, "")
-        said = said or "yes, with " + (
-            f"{answer.reservations} reservations" if answer.reservations > 1 else "a reservation"
-        )
+        said = answer.answer.replace("-", " ")
+        if answer.level is Level.YELLOW:
+            number = answer.reservations
+            said = f"yes, with {f'{number} reservations' if number > 1 else 'a reservation'}"
         sentence, evidence = answer.verdict, answer.evidence
         begin = f"{MARK[answer.level]} {answer.gpu}  {said}"
         if len(f"{begin}: {sentence}") > _WIDTH and sentence.endswith(")"):
@@ -142,38 +140,23 @@ def compiled_text(report: BinaryReport, *, details: bool = False) -> RenderableT
 
 
 def _file(file: BinaryFile) -> RenderableType:
-    images = Counter[str]()
-    for group in file.images:
-        images[group.arch] += group.count
-    return Group(
-        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}"),
-        Hanging("  ", ", ".join(f"{arch} ×{number}" for arch, number in images.items())),
-        *(_code(group) for group in file.images if group.code.native or group.code.encoders),
-        *(_loading(file, gpu) for gpu in dict.fromkeys(row.gpu for row in file.loading)),
-    )
+    """Return the contents for each architecture, then what each GPU loads of them."""
+    rows = [(f"  {group.arch} ×{group.count}", _contents(group.code)) for group in file.images]
+    for row in file.loading:
+        told = f"×{row.fatbins}{', without its FP4 code' if row.outcome is LoadOutcome.LOST else ''}"
+        rows.append((f"  {row.gpu} loads {row.loads}", told))
+    head = Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}")
+    return Group(head, table([whole(), folded()], rows))
 
 
-def _code(group: ImageGroup) -> Hanging:
-    code = group.code
+def _contents(code: Fp4Code) -> str:
     facts = [
         counted(code.hardware, "hardware conversion") if code.hardware else "",
         *(f"{counted(number, 'value')} by {name}" for name, number in code.encoders.items()),
         counted(code.decodings, "decoding") if code.decodings else "",
         counted(code.matrix, "FP4 matrix instruction") if code.matrix else "",
     ]
-    return Hanging(f"  {group.arch}: ", ", ".join(filter(None, facts)), "bold")
-
-
-def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:
-    rows = [row for row in file.loading if row.gpu == gpu]
-    loads = Counter[str]()
-    for row in rows:
-        loads[row.loads] += row.fatbins
-    text = ", ".join(f"{name} ×{number}" for name, number in loads.most_common())
-    lost = sum(row.fatbins for row in rows if row.outcome is LoadOutcome.LOST)
-    if lost:
-        text += f"; {counted(lost, 'fatbin')} without their FP4 code"
-    return Hanging(f"  {gpu} loads ", text, "bold red" if lost else "")
+    return ", ".join(filter(None, facts))
 
 
 def _bytes(number: int) -> str:

@@ -157,7 +157,7 @@ def examine_compilers(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     patterns = [pattern for compiler in known().compiler for pattern in compiler.installed]
     files = {file for folder in host.site_packages for pattern in patterns for file in folder.glob(pattern)}
     findings, compilers = [], []
-    for file in sorted(file for file in files if run_time.role(file.as_posix())):
+    for file in sorted(file for file in files if run_time.program(file.as_posix())):
         variable = _REPLACED_BY.get(file.name, "")
         try:
             compilers.append(run_time.read(Path(host.environ.get(variable, file)), file.as_posix(), gpus or GPUS))

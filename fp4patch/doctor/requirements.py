@@ -28,7 +28,7 @@ def judge(report: BinaryReport, question: Question) -> tuple[RequirementRow, ...
     A file that could not be read fails all of them, whether it is one in question or not.
     """
     return tuple(
-        RequirementRow(str(requirement), not reasons, tuple(reasons))
+        RequirementRow(requirement.text, not reasons, tuple(reasons))
         for requirement in question.required
         for reasons in [list(_reasons(_of_files(report, requirement), requirement))]
     )

@@ -1,6 +1,6 @@
 """Reports of ``fp4patch doctor`` on a machine, on source trees, on other projects and on compiled code, as values."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
@@ -26,12 +26,8 @@ class Requirement:
     """Patterns of the files that it concerns; empty: all."""
     excepted: tuple[str, ...] = ()
     """Patterns of files that it does not concern."""
-
-    def __str__(self) -> str:
-        """Return the form used on the command line: ``sm_121:native:except=hopper*``."""
-        what = f":variant={self.variant}" if self.variant else ":native" if self.native else ""
-        files = [*(f":only={one}" for one in self.only), *(f":except={one}" for one in self.excepted)]
-        return f"{self.gpu}{what}{''.join(files)}"
+    text: str = ""
+    """The form used on the command line, for its GPU alone: ``sm_121:native:except=hopper*``."""
 
 
 @dataclass(frozen=True)
@@ -152,14 +148,9 @@ class DoctorReport(Report):
 
     def __add__(self, other: "DoctorReport") -> "DoctorReport":
         """Return one report on everything that both are about."""
-        return DoctorReport(
-            self.machine or other.machine,
-            self.trees + other.trees,
-            self.projects + other.projects,
-            self.binaries + other.binaries,
-            self.proofs + other.proofs,
-            self.logs + other.logs,
-        )
+        _, *names = (part.name for part in fields(self))
+        parts = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return DoctorReport(self.machine or other.machine, **parts)
 
     @property
     @shown()

@@ -78,7 +78,8 @@ def _requirements(text: str) -> tuple[Requirement, ...]:
         raise UsageError(f"{text!r} is not a requirement", help=help_text)
     variant = load().variant(found[3]).name if found[3] else ""
     only, excepted = (tuple(re.findall(rf":{how}=([^:]+)", found[4])) for how in ("only", "except"))
-    return tuple(Requirement(gpu, bool(found[2]), variant, only, excepted) for gpu in _gpus(found[1]))
+    rest = text.removeprefix(found[1])
+    return tuple(Requirement(gpu, bool(found[2]), variant, only, excepted, f"{gpu}{rest}") for gpu in _gpus(found[1]))
 
 
 def _gpus(text: str) -> tuple[Arch, ...]:

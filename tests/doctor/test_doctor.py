@@ -433,7 +433,7 @@ def test_lists_have_the_separators_of_every_command() -> None:
     for text in ("12.0a;12.1a+PTX", "12.0a,12.1a+PTX", "sm_120a 121a+PTX", "12.0a; 12.1a+PTX;"):
         assert question(None, text, None).asked == "12.0a;12.1a+PTX"
     required = question(None, None, None, ["sm_120,sm_121:native", "sm_121"]).required
-    assert list(map(str, required)) == ["sm_120:native", "sm_121:native", "sm_121"]
+    assert [one.text for one in required] == ["sm_120:native", "sm_121:native", "sm_121"]
 
 
 def test_doctor_changes_nothing(pristine_tree: Trees, tmp_path: Path) -> None:
