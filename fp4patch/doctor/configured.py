@@ -26,7 +26,8 @@ from fp4patch.doctor import settings
 from fp4patch.doctor.projects import Part, of_parts, reserved, with_target
 from fp4patch.doctor.result import ProjectReport, Question
 from fp4patch.doctor.settings import Setting
-from fp4patch.doctor.statements import Preprocessor, SourceFile, may_have_statements
+from fp4patch.doctor.statements import SourceFile, may_have_statements
+from fp4patch.edits.preprocess import Preprocessor
 
 COMMANDS, NINJA = "compile_commands.json", "build.ninja"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)

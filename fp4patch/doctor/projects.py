@@ -25,13 +25,14 @@ from fp4patch.doctor.result import ProjectReport, Question
 from fp4patch.doctor.settings import Setting
 from fp4patch.doctor.statements import (
     Left,
-    Preprocessor,
     SourceFile,
     Statement,
     StatementKind,
     may_have_statements,
     summary,
+    what_is_left,
 )
+from fp4patch.edits.preprocess import Preprocessor
 
 SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".cc", ".cpp", ".inl", ".inc", ".ptx")
 _SKIPPED = frozenset((".git", "node_modules", "__pycache__", ".venv", "site-packages", "test", "tests", "docs"))
@@ -88,7 +89,7 @@ class Project:
 
     def preprocessor(self, target: Arch, cuda: str) -> Preprocessor:
         """Return a pass over one of the sources for a target."""
-        return Preprocessor(target, cuda, dict(self.macros), self._source, self._included)
+        return Preprocessor(target, cuda, self.macros, self._source, self._included)
 
     def _source(self, name: str) -> SourceFile:
         if name not in self.kept:
@@ -276,15 +277,19 @@ def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -
         by_driver |= chosen not in code
         # One target for which a statement does not compile ends the build.
         for arch in dict.fromkeys((chosen, *(arch for arch in (*code, *ptx) if arch.major == gpu.major))):
-            left = {(s, arch): fate for file in part.files for s, fate in part.preprocessor(arch).left(file).items()}
-            absent = [s for (s, _), (what, _) in left.items() if what is Left.COMPILED and not s.kind.compiles(arch)]
+            own = {
+                (s, arch): fate
+                for file in part.files
+                for s, fate in what_is_left(file, part.preprocessor(arch)).items()
+            }
+            absent = [s for (s, _), (what, _) in own.items() if what is Left.COMPILED and not s.kind.compiles(arch)]
             if failing := [statement for statement in absent if _is_for(statement.kind, gpu)]:
                 more = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
                 having = (replace(gpu, suffix=suffix) for suffix in ("a", "f"))
                 needed = listed([target for target in having if failing[0].kind.supported(target)], "or")
                 why = f"{failing[0].place}{more} is compiled for {arch}, and {failing[0].kind} needs {needed}"
                 return with_target(Answer(gpu, Level.RED, "it does not compile", (why, place)), question)
-            fates = {**left, **fates} if arch == chosen else fates
+            fates = {**own, **fates} if arch == chosen else fates
     answer = _of_fates(gpu, fates, place, question)
     why = f"{gpu} gets PTX alone, which its driver compiles when a kernel is first used"
     return reserved(answer, why) if by_driver else answer
@@ -302,8 +307,7 @@ def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[State
     """Return the conversions of a known tree by what is left of each for a target, without what a build defines."""
     found: dict[Left, list[Statement]] = {}
     for source in project.sources.values():
-        left = project.preprocessor(target, cuda).left(source)
-        for statement, (what, _) in left.items():
+        for statement, (what, _) in what_is_left(source, project.preprocessor(target, cuda)).items():
             if statement.kind is StatementKind.CONVERSION:
                 found.setdefault(what, []).append(statement)
     return found

@@ -26,8 +26,7 @@ from fp4patch.doctor.builds import Builds
 from fp4patch.doctor.compilers import toolkit
 from fp4patch.doctor.result import Question
 from fp4patch.doctor.statements import Left, Statement
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.preprocess import Header, target_macros
+from fp4patch.edits.preprocess import Header
 from fp4patch.tree.files import sha256
 from fp4patch.tree.locked import locked
 from fp4patch.tree.receipt import PatchStatus
@@ -133,12 +132,11 @@ def opened_by_headers(tree: Identified, gate: Gate, archs: Sequence[Arch], cuda:
         return file.read_text(encoding="utf-8") if file.is_file() else None
 
     try:
-        header = Header.at(gate.file, gate.defines, text, tree.target.include)
-        if any(True for _ in header.undecided(cuda)) or text(gate.file) is None:
-            return None
-        return [arch for arch in archs if header.defined(target_macros(str(arch), cuda))]
-    except (OSError, LexError, ValueError):
+        header = Header(gate.file, text, tree.target.include)
+        found = {arch: header.macro(gate.defines, arch, cuda) for arch in archs}
+    except (OSError, ValueError):
         return None
+    return None if any(m and m.undecided for m in found.values()) else [arch for arch, m in found.items() if m]
 
 
 _STATES = {

@@ -47,17 +47,15 @@ def evaluate(words: Sequence[str], defined: Lookup = _UNKNOWN, value: Lookup = _
     return result
 
 
-def constant(name: str, words: Sequence[str]) -> bool | None:
-    """Tell whether a branch of ``#if`` is taken whatever is defined: ``#if 0`` never, ``#else`` as far as it goes."""
+def holds(name: str, words: Sequence[str], defined: Lookup = _UNKNOWN, value: Lookup = _UNKNOWN) -> bool | None:
+    """Tell whether the condition of ``#if``, ``#elifndef``, ``#else`` and the like holds; None: that is not known."""
     if name == "else":
         return True
-    if name not in ("if", "elif"):
-        return None
     try:
-        result = evaluate(words)
+        result = evaluate(words, defined, value) if not name.endswith("def") else defined(words[0]) if words else None
     except ValueError:
         return None
-    return None if result is None else bool(result)
+    return None if result is None else bool(result) != name.endswith("ndef")
 
 
 def _joined(words: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
-from fp4patch.edits.condition import constant
+from fp4patch.edits.condition import holds
 from fp4patch.edits.lex_error import LexError
 
 BOM = "\ufeff"
@@ -121,7 +121,7 @@ class Conditional:
         """The spans of its branches that are never compiled, whatever is defined."""
         decided = False
         for branch in self.branches:
-            taken = constant(branch.opening.name, [token.text for token in branch.condition])
+            taken = holds(branch.opening.name, [token.text for token in branch.condition])
             if decided or taken is False:
                 yield branch.opening.end, branch.end
             decided = decided or taken is True

@@ -1,245 +1,223 @@
-"""Evaluate which macros a header defines for a compile target, from the directives of the tree's own files.
+"""Conditions of the preprocessor, evaluated for a compile target from the files of a project alone.
 
-No compiler is needed: only ``#define``, ``#undef``, ``#include`` and conditions are read, and only in the files that
-could change the answer. Headers outside the tree are left out: what they define is in :func:`target_macros`, as
-``nvcc --dryrun`` states it. What cannot be evaluated is a refusal, never a guess. The tests compare with ``g++ -E``.
+No compiler is needed: only ``#define``, ``#undef``, ``#include`` and conditions are read. Headers outside the project
+are left out; what nvcc predefines is known. What these do not decide is None, and never a guess: whether a condition
+holds, and with it whether a macro is defined. The tests compare with ``g++ -E``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from posixpath import dirname, join, normpath
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from fp4patch.core.arch import Arch
-from fp4patch.edits.condition import evaluate
-from fp4patch.edits.cxx import Directive, Source, lex
+from fp4patch.edits.condition import holds
 
-Read = Callable[[str], str | None]
-"""The text of a file of the tree; None if there is none."""
+_CONTINUATION = re.compile(r"\\[ \t]*\r?\n")
+_SKIPPED = re.compile(
+    r'/\*.*?(?:\*/|\Z)|//[^\n]*|R"(?P<mark>[^\s()\\"]{0,16})\(.*?\)(?P=mark)"'
+    r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'",
+    re.DOTALL,
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)([^\n]*)", re.MULTILINE)
+_DEFINITION = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)")
+_WORDS = re.compile(r"\w+|\S")
+_NOT_DEFINED = re.compile(
+    r"_MSC_VER|__HIP\w*|\w*USE_(?:ROCM|HIP)|__clang__|__CUDACC_RTC__|__MINGW\w*|_WIN32|WIN32|__APPLE__|__INTEL\w*"
+)
+_DEEPEST = 100
+"""Includes inside includes that are followed."""
+_LONGEST = 10_000
+"""Words of a condition whose macros are replaced."""
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
-_BETWEEN = r"(?:[ \t]|\\\r?\n|/\*.*?\*/)"
-_HOST = {
-    "__cplusplus": "201703",
-    "__GNUC__": "13",
-    "__linux__": "1",
-    "__x86_64__": "1",
-    "__CUDACC__": "",
-    "__NVCC__": "",
-}
+
+@dataclass
+class SourceText:
+    """A source with blanks in the place of its comments and continuations: all offsets are those of the file."""
+
+    path: str
+    written: str
+    text: str
+
+    @classmethod
+    def of(cls, path: str, written: str) -> Self:
+        """Return a source without its comments and continuations."""
+
+        def blank(found: re.Match[str]) -> str:
+            return " " * len(found[0]) if found[0][0] in "/\\" else found[0]
+
+        return cls(path, written, _SKIPPED.sub(blank, _CONTINUATION.sub(blank, written)))
+
+    def line(self, offset: int) -> int:
+        """Return the 1-based line of an offset."""
+        return self.written.count("\n", 0, offset) + 1
+
+    @cached_property
+    def directives(self) -> list[tuple[int, int, str, str]]:
+        """Begin, end, name and rest of each directive."""
+        return [(found.start(), found.end(), found[1], found[2].strip()) for found in _DIRECTIVE.finditer(self.text)]
 
 
 class Macro(NamedTuple):
-    """A macro. ``parameters`` is None for one that is not function-like, ``file`` is empty for one of the compiler."""
+    """A macro that is defined, or that may be."""
 
-    parameters: tuple[str, ...] | None
-    body: tuple[str, ...]
-    file: str = ""
-    line: int = 0
+    body: tuple[str, ...] | None
+    """None if its value is not known."""
+    parameters: tuple[str, ...] | None = None
+    """None for one that is not function-like."""
+    undecided: str = ""
+    """What is not known, and decides whether it is defined; empty if it is."""
+    source: SourceText | None = None
+    """None for a macro of the compiler or the build."""
+    offset: int = 0
 
-
-def target_macros(arch: str, cuda: str) -> dict[str, Macro]:
-    """Return what nvcc of that CUDA release predefines in the device pass for ``sm_121a`` and the like."""
-    major, _, minor = cuda.partition(".")
-    texts = {**_HOST, "__CUDACC_VER_MAJOR__": major, "__CUDACC_VER_MINOR__": minor, **Arch.parse(arch).macros}
-    return {name: Macro(None, (text,) if text else ()) for name, text in texts.items()}
-
-
-@dataclass(frozen=True)
-class Header:
-    """A header with all that it includes from the tree, narrowed to the files that matter for one macro."""
-
-    path: str
-    macro: str
-    read: Read
-    include: tuple[str, ...]
-    """Directories of the tree that the compiler searches."""
-    texts: dict[str, str] = field(default_factory=dict)
-    """All files that may be included."""
-    sources: dict[str, Source] = field(default_factory=dict)
-    """The files that define or undefine the macro, or a name on which that depends, and those that include one."""
-
-    @classmethod
-    def at(cls, path: str, macro: str, read: Read, include: Sequence[str]) -> Header:
-        """Read the header and its includes. LexError: one that matters cannot be read."""
-        header = cls(path, macro, read, tuple(include))
-        texts = header.texts
-        texts.update(header._texts())
-        names, seen = {macro}, set[str]()
-        while new := names - seen:
-            seen |= new
-            defines = re.compile(rf"#{_BETWEEN}*(?:define|undef){_BETWEEN}+(?:{'|'.join(new)})\b", re.DOTALL)
-            for file, text in texts.items():
-                if file not in header.sources and defines.search(text):
-                    header._lex(file, text)
-            for source in header.sources.values():
-                names |= set(_named(source, seen))
-        includes = {file: {*header._included(file, text)} for file, text in texts.items()}
-        while including := {f for f in texts if f not in header.sources and includes[f] & header.sources.keys()}:
-            for file in including:
-                header._lex(file, texts[file])
-        return header
-
-    def _lex(self, file: str, text: str) -> None:
-        self.sources[file] = lex(text)
-        _ = self.sources[file].conditionals
-
-    def _texts(self) -> Iterator[tuple[str, str]]:
-        todo, seen = [self.path], {self.path}
-        while todo:
-            file = todo.pop()
-            text = self.read(file)
-            if text is None:
-                continue
-            yield file, text
-            for name in self._included(file, text):
-                if name not in seen:
-                    seen.add(name)
-                    todo.append(name)
-
-    def _included(self, file: str, text: str) -> Iterator[str]:
-        for angled, quoted in _INCLUDE.findall(text):
-            yield from self._candidates(file, angled or quoted, quoted=bool(quoted))
-
-    def _candidates(self, file: str, name: str, *, quoted: bool) -> Iterator[str]:
-        places = ([dirname(file)] if quoted else []) + list(self.include)
-        return (path for place in places if not (path := normpath(join(place, name))).startswith(".."))
-
-    def defined(self, macros: Mapping[str, Macro]) -> Macro | None:
-        """Return the macro as it is for a target, or None. ValueError: a condition is not understood."""
-        run = _Run(self, dict(macros))
-        run.file(self.path)
-        return run.macros.get(self.macro)
-
-    def undecided(self, cuda: str) -> Iterator[tuple[str, int, str]]:
-        """Yield file, line and name of what the macro depends on and neither the tree nor the compiler defines."""
-        known = {*target_macros("sm_121a", cuda), self.macro, "defined"}
-        for file, source in self.sources.items():
-            for branch in (branch for conditional in source.conditionals for branch in conditional.branches):
-                if self.macro in branch.defines and source.is_live(branch.body[0].start):
-                    names = (token.text for token in branch.condition if token.text.isidentifier())
-                    yield from ((file, branch.opening.line, n) for n in names if n not in known and not self.defines(n))
-
-    def defines(self, name: str) -> bool:
-        """Tell whether some file of the tree that matters has a live ``#define`` of the name."""
-        return any(
-            directive.name == "define" and directive.tokens and directive.tokens[0].text == name
-            for source in self.sources.values()
-            for directive in source.directives
-        )
+    @property
+    def place(self) -> tuple[str, int | None]:
+        """The file that defines it, and the line."""
+        return (self.source.path, self.source.line(self.offset)) if self.source else ("", None)
 
 
-def _named(source: Source, wanted: set[str]) -> Iterator[str]:
-    """Yield the identifiers on which these names' definitions depend: in their bodies and in conditions around them."""
-    open_: list[list[str]] = []
-    for directive in source.directives:
-        words = [token.text for token in directive.tokens if token.text.isidentifier()]
-        if directive.name.startswith("if"):
-            open_.append(words)
-        elif directive.name.startswith("el") and open_:
-            open_[-1] = open_[-1] + words
-        elif directive.name == "endif" and open_:
-            open_.pop()
-        elif directive.name in ("define", "undef") and words and words[0] in wanted:
-            yield from words
-            for condition in open_:
-                yield from condition
+class Branch(NamedTuple):
+    """A branch of a conditional: where it is, and whether it is compiled (None: not known)."""
+
+    begin: int
+    end: int
+    live: bool | None
 
 
-class _Run:
-    """One pass of the directives, as the preprocessor makes it."""
+@dataclass
+class Conditional:
+    """A conditional: its branches so far, whether one of them is taken, and the first name that is not known."""
 
-    def __init__(self, header: Header, macros: dict[str, Macro]) -> None:
-        self.header = header
-        self.macros = macros
-        self.once: set[str] = set()
-        self.open: list[str] = []
+    branches: list[Branch]
+    taken: bool | None
+    why: str
 
-    def file(self, path: str) -> None:
-        if path in self.once or path in self.open or path not in self.header.sources:
-            return
-        self.open.append(path)
-        active: list[tuple[bool, bool]] = []  # of each open conditional: whether it is compiled, whether a branch was
-        for directive in self.header.sources[path].directives:
-            live = all(here for here, _ in active)
-            if directive.name in ("if", "ifdef", "ifndef"):
-                taken = live and self.condition(path, directive)
-                active.append((taken, taken))
-            elif directive.name in ("elif", "elifdef", "elifndef", "else"):
-                _, done = active.pop()
-                taken = not done and all(here for here, _ in active) and self.condition(path, directive)
-                active.append((taken, done or taken))
-            elif directive.name == "endif":
-                active.pop()
-            elif live:
-                self.line(path, directive)
-        self.open.pop()
 
-    def condition(self, path: str, directive: Directive) -> bool:
-        words = [token.text for token in directive.tokens]
-        if directive.name == "else":
-            return True
-        if directive.name.endswith("def"):
-            return (words[:1] != [] and words[0] in self.macros) != ("n" in directive.name.removesuffix("def"))
+@dataclass
+class Preprocessor:
+    """One pass over sources for one target. ``given``: what the build defines; the target's own macros are added."""
+
+    target: Arch
+    cuda: str
+    given: Mapping[str, str] = field(default_factory=dict)
+    read: Callable[[str], SourceText | None] = lambda _: None
+    """The file of a path that ``include`` returned."""
+    include: Callable[[str, str], str] = lambda _path, _name: ""
+    """The path of the file that an ``#include`` in another file names; nothing if it is not part of the project."""
+
+    def __post_init__(self) -> None:
+        """Add what nvcc defines in the device pass."""
+        major, _, minor = self.cuda.partition(".")
+        version = f"{int(major) * 1000 + int(minor or 0) * 10}"
+        own = {"__CUDACC_VER_MAJOR__": major, "__CUDACC_VER_MINOR__": minor or "0", "__cplusplus": "201703"}
+        own |= {"CUDA_VERSION": version, "CUDART_VERSION": version, "__CUDACC__": "1", "__NVCC__": "1"}
+        given = {name: value for name, value in self.given.items() if not _NOT_DEFINED.fullmatch(name)}
+        texts = {**own, **given, **self.target.macros}
+        self.macros = {name: Macro(tuple(_WORDS.findall(text))) for name, text in texts.items()}
+        self._once: set[str] = set()
+        self._own: set[str] = set()
+
+    def run(self, file: SourceText, depth: int = 0) -> list[Conditional]:
+        """Read a file and what it includes, each once, and return its own conditionals in the order of ``#if``."""
+        every: list[Conditional] = []
+        open_: list[Conditional] = []
+        size = len(file.text)
+        definitions = (_DEFINITION.match(rest) for *_, name, rest in file.directives if name == "define")
+        self._own |= {found[1] for found in definitions if found}
+        for begin, end, name, rest in file.directives:
+            if name in ("if", "ifdef", "ifndef"):
+                state, why = self.condition(name, rest)
+                open_.append(Conditional([Branch(end, size, state)], state, why))
+                every.append(open_[-1])
+            elif name in ("elif", "elifdef", "elifndef", "else", "endif") and open_:
+                last = open_[-1]
+                last.branches[-1] = last.branches[-1]._replace(end=begin)
+                if name == "endif":
+                    open_.pop()
+                    continue
+                state, why = self.condition(name, rest)
+                last.branches.append(Branch(end, size, unless(state, last.taken)))
+                last.taken, last.why = either(last.taken, state), last.why or why
+            elif all(conditional.branches[-1].live is not False for conditional in open_):
+                undecided = next((c.why or "its condition" for c in open_ if c.branches[-1].live is None), "")
+                if name == "include" and depth < _DEEPEST:
+                    self._include(self.include(file.path, rest[1:-1]), depth)
+                elif name in ("define", "undef") and (found := _DEFINITION.fullmatch(rest)):
+                    _, parameters, body = found.groups()
+                    of_function = None if parameters is None else tuple(re.findall(r"\w+", parameters))
+                    place = undecided, file, begin
+                    macro = Macro(tuple(_WORDS.findall(body)), of_function, *place) if name == "define" else None
+                    self._set(found[1], macro, Macro(None, None, *place))
+        return every
+
+    def _include(self, path: str, depth: int) -> None:
+        if path and path not in self._once:
+            self._once.add(path)
+            if (inner := self.read(path)) is not None:
+                self.run(inner, depth + 1)
+
+    def _set(self, name: str, macro: Macro | None, unknown: Macro) -> None:
+        """Define or undefine a macro, or perhaps: then it is known to be defined only if it was before."""
+        before = self.macros.pop(name, None)
+        if unknown.undecided and (macro or before):
+            is_defined = macro and before and not before.undecided
+            macro = before._replace(body=None) if before and is_defined else unknown
+        if macro:
+            self.macros[name] = macro
+
+    def condition(self, name: str, rest: str) -> tuple[bool | None, str]:
+        """Return whether the condition of a directive holds, and the first name that is not known."""
+        missing: list[str] = []
+
+        def defined(word: str) -> int | None:
+            if word in self.macros:
+                missing.extend([word] if self.macros[word].undecided else [])
+                return None if self.macros[word].undecided else 1
+            if word in self._own or word.startswith("__CUDA_ARCH") or _NOT_DEFINED.fullmatch(word):
+                return 0  # the project defines it elsewhere, or for other targets
+            missing.append(word)
+            return None
+
+        def value(word: str) -> int | None:
+            missing.extend([word] if word in self.macros else [])
+            return 0 if defined(word) == 0 else None
+
+        words = _WORDS.findall(rest)
         try:
-            result = evaluate(self.expand(words), lambda name: int(name in self.macros), lambda _name: 0)
-        except ValueError as error:
-            raise ValueError(f"{path}:{directive.line}: {error}") from error
-        if result is None:
-            raise ValueError(f"{path}:{directive.line}: a condition that the tree alone does not decide")
-        return bool(result)
+            state = holds(name, words if name.endswith("def") else self._expanded(words), defined, value)
+        except (ValueError, RecursionError):
+            state = None
+        return state, "" if state is not None else missing[0] if missing else rest[:60]
 
-    def expand(self, words: Sequence[str], hidden: frozenset[str] = frozenset()) -> list[str]:
-        """Replace macros, but for the operand of ``defined``."""
+    def _expanded(self, words: Sequence[str], hidden: frozenset[str] = frozenset()) -> list[str]:
+        """Replace macros, but for the operand of ``defined``. ValueError: that has no end."""
         result: list[str] = []
         at = 0
         while at < len(words):
-            word = words[at]
+            word, at = words[at], at + 1
             macro = self.macros.get(word)
+            is_called = "".join(words[at : at + 1]) == "("
             if word == "defined":
-                size = 4 if words[at + 1 : at + 2] == ["("] else 2
-                result += words[at : at + size]
+                size = 3 if is_called else 1
+                result += [word, *words[at : at + size]]
                 at += size
-            elif macro is None or word in hidden:
+            elif not macro or macro.body is None or word in hidden or (macro.parameters is not None and not is_called):
                 result.append(word)
-                at += 1
-            elif macro.parameters is None:
-                result += self.expand(list(macro.body), hidden | {word})
-                at += 1
-            elif words[at + 1 : at + 2] == ["("]:
-                arguments, at = _arguments(words, at + 1)
-                given = dict(zip(macro.parameters, arguments, strict=False))
-                body = [part for name in macro.body for part in (given.get(name) or [name])]
-                result += self.expand(body, hidden | {word})
             else:
-                result.append(word)
-                at += 1
+                body = list(macro.body)
+                if macro.parameters is not None:
+                    arguments, at = _arguments(words, at)
+                    given = dict(zip(macro.parameters, arguments, strict=False))
+                    body = [part for name in body for part in (given.get(name) or [name])]
+                result += self._expanded(body, hidden | {word})
+            if len(result) > _LONGEST:
+                raise ValueError("a condition without an end")
         return result
-
-    def line(self, path: str, directive: Directive) -> None:
-        tokens = directive.tokens
-        if directive.name == "include" and tokens:
-            text = "".join(token.text for token in tokens)
-            name, quoted = text[1:-1], text[:1] == '"'
-            for candidate in self.header._candidates(path, name, quoted=quoted):
-                if candidate in self.header.texts:
-                    self.file(candidate)
-                    break
-        elif directive.name == "pragma" and [t.text for t in tokens] == ["once"]:
-            self.once.add(path)
-        elif directive.name == "undef" and tokens:
-            self.macros.pop(tokens[0].text, None)
-        elif directive.name == "define" and tokens:
-            first, rest = tokens[0], tokens[1:]
-            parameters: tuple[str, ...] | None = None
-            if rest and rest[0].text == "(" and rest[0].start == first.end:
-                end = next((n for n, token in enumerate(rest) if token.text == ")"), len(rest) - 1)
-                parameters = tuple(token.text for token in rest[1:end] if token.text != ",")
-                rest = rest[end + 1 :]
-            self.macros[first.text] = Macro(parameters, tuple(token.text for token in rest), path, directive.line)
 
 
 def _arguments(words: Sequence[str], at: int) -> tuple[list[list[str]], int]:
@@ -256,3 +234,35 @@ def _arguments(words: Sequence[str], at: int) -> tuple[list[list[str]], int]:
         elif depth > 1 or word != "(":
             arguments[-1].append(word)
     raise ValueError("a macro's arguments are never closed")
+
+
+class Header:
+    """A header with what it includes of its tree. ``include``: directories that the compiler searches."""
+
+    def __init__(self, path: str, read: Callable[[str], str | None], include: Sequence[str]) -> None:
+        self._path = path
+        self._places = include
+        self._read = cache(lambda path: None if (text := read(path)) is None else SourceText.of(path, text))
+
+    def macro(self, name: str, target: Arch, cuda: str) -> Macro | None:
+        """Return a macro as it is for a target, or None. ValueError: there is no such header."""
+        header = self._read(self._path)
+        if header is None:
+            raise ValueError(f"{self._path} is not there")
+        preprocessor = Preprocessor(target, cuda, {}, self._read, self._included)
+        preprocessor.run(header)
+        return preprocessor.macros.get(name)
+
+    def _included(self, path: str, name: str) -> str:
+        candidates = (normpath(join(place, name)) for place in (dirname(path), *self._places))
+        return next((file for file in candidates if not file.startswith(("..", "/")) and self._read(file)), "")
+
+
+def either(one: bool | None, other: bool | None) -> bool | None:
+    """Return whether one of two holds; None: not known."""
+    return True if one or other else None if one is None or other is None else False
+
+
+def unless(state: bool | None, taken: bool | None) -> bool | None:
+    """Return whether a branch is taken whose condition is ``state``, after branches of which one was ``taken``."""
+    return False if taken or state is False else None if taken is None or state is None else True

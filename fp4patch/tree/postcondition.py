@@ -11,14 +11,14 @@ from functools import partial
 from fp4patch.catalog.patch import Conversions, MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.source_files import glob
+from fp4patch.core.arch import Arch
 from fp4patch.core.release import covers
 from fp4patch.core.results import Problem, State
 from fp4patch.edits import conversions, exact_tests
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.language import LANGUAGES, language
-from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Look, PatchedTree, Place
-from fp4patch.edits.preprocess import Header, target_macros
+from fp4patch.edits.preprocess import Header
 from fp4patch.tree.receipt import Remainder
 
 ADVICE = (
@@ -111,20 +111,16 @@ def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, de
     if desired(header) is None:
         yield _problem(patch.id, header, None, "the file is there", "no such file")
         return
-    try:
-        before, after = (Header.at(header, name, _texts(read), promise.include) for read in (pristine, desired))
-        for arch in (*promise.off, *promise.same):
-            macros = target_macros(arch, promise.cuda)
-            found = after.defined(macros)
-            if arch in promise.off and found:
-                yield _problem(patch.id, found.file, found.line, f"{name} not defined for {arch}", "a definition")
-            elif arch in promise.same and (found is None) != (before.defined(macros) is None):
-                yield _problem(patch.id, header, None, f"{name} for {arch} as upstream has it", "another")
-        for where, line, other in after.undecided(promise.cuda):
-            unknown = f"{other}, which nothing in the tree defines"
-            yield _problem(patch.id, where, line, f"conditions of {name} that the tree decides", unknown)
-    except (LexError, ValueError) as error:
-        yield _problem(patch.id, header, None, f"conditions that decide {name}", str(error))
+    before, after = (Header(header, _texts(read), promise.include) for read in (pristine, desired))
+    for arch in (*promise.off, *promise.same):
+        was, found = (read.macro(name, Arch.parse(arch), promise.cuda) for read in (before, after))
+        if found and found.undecided:
+            unknown = f"{found.undecided}, which nothing in the tree defines"
+            yield _problem(patch.id, *found.place, f"conditions of {name} that the tree decides", unknown)
+        elif found and arch in promise.off:
+            yield _problem(patch.id, *found.place, f"{name} not defined for {arch}", "a definition")
+        elif arch in promise.same and (found is None) != (was is None):
+            yield _problem(patch.id, header, None, f"{name} for {arch} as upstream has it", "another")
 
 
 def _defines(content: bytes, name: str) -> bool:

@@ -13,7 +13,8 @@ import pytest
 
 from fp4patch import cli
 from fp4patch.core.arch import Arch
-from fp4patch.doctor.statements import Left, Preprocessor, SourceFile, StatementKind
+from fp4patch.doctor.statements import Left, SourceFile, StatementKind, what_is_left
+from fp4patch.edits.preprocess import Preprocessor
 
 Doctor = Callable[..., tuple[int, dict[str, Any]]]
 CONVERT = 'asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;}" : "=r"(o) : "f"(a), "f"(b));'
@@ -282,7 +283,7 @@ def test_what_is_left_is_what_the_preprocessor_leaves(tmp_path: Path, name: str)
             line += 1
     file = SourceFile.of("guards.h", GUARDS)
     run = Preprocessor(arch, "13.0", {}, lambda _: SourceFile.of("own.h", OWN), lambda _, name: name)
-    left = run.left(file)
+    left = what_is_left(file, run)
     unknown = {s.line: why for s, (fate, why) in left.items() if fate is Left.UNKNOWN}
     assert list(unknown.values()) == ["OF_THE_BUILD"]
     returns = next(s for s in left if GUARDS.splitlines()[s.line - 2] == "#endif")
@@ -303,13 +304,15 @@ def test_what_is_left_is_what_the_preprocessor_leaves(tmp_path: Path, name: str)
 )
 def test_a_constant_in_its_place_is_told_from_software(place: str, fate: Left) -> None:
     text = f"unsigned f() {{\n#if __CUDA_ARCH__ >= 1300\n{CONVERT}\n#else\n  {place}\n#endif\n}}\n"
-    ((statement, (found, _)),) = Preprocessor(Arch.parse("121a"), "13.0").left(SourceFile.of("a", text)).items()
+    ((statement, (found, _)),) = what_is_left(
+        SourceFile.of("a", text), Preprocessor(Arch.parse("121a"), "13.0")
+    ).items()
     assert (statement.kind, statement.line, found) == (StatementKind.CONVERSION, 3, fate)
 
 
 def test_a_return_under_a_macro_that_is_not_known_decides_nothing() -> None:
     text = f"unsigned f() {{\n#ifdef MINE\n  return 0;\n#endif\n  {CONVERT}\n}}\n"
-    ((left, why),) = Preprocessor(Arch.parse("121a"), "13.0").left(SourceFile.of("a", text)).values()
+    ((left, why),) = what_is_left(SourceFile.of("a", text), Preprocessor(Arch.parse("121a"), "13.0")).values()
     assert (left, why) == (Left.UNKNOWN, "MINE")
 
 
@@ -317,7 +320,7 @@ def test_a_return_under_a_macro_that_is_not_known_decides_nothing() -> None:
 @pytest.mark.parametrize("form", ["if (__CUDA_ARCH__ {}) return 0;", "if constexpr (__CUDA_ARCH__ {}) {{ return 0; }}"])
 def test_an_early_return_of_the_language_is_read_as_the_preprocessors(condition: str, fate: Left, form: str) -> None:
     text = f"unsigned f() {{\n  {form.format(condition)}\n  {CONVERT}\n}}\nunsigned g() {{\n{CONVERT}\n}}\n"
-    left = list(Preprocessor(Arch.parse("121a"), "13.0").left(SourceFile.of("a", text)).values())
+    left = list(what_is_left(SourceFile.of("a", text), Preprocessor(Arch.parse("121a"), "13.0")).values())
     assert [found for found, _ in left] == [fate, Left.COMPILED]
 
 

@@ -15,7 +15,7 @@ from mutations_tree import KINDS, MACRO, Came, Mutant, lists_of, macro_of, run, 
 pytestmark = pytest.mark.slow
 
 COUNT = int(os.environ.get("FP4PATCH_MUTATIONS", "100"))
-CHUNKS = 10
+CHUNKS = 5
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
