@@ -1,33 +1,22 @@
-"""Interpreters of builds: one file for each target whose build must be run to know what it compiles for.
+"""Interpreters of builds: one file for each kind of build that must be run to know what it compiles for.
 
 An adapter runs the tree's own code, as a build would. It is no sandbox: SECURITY.md states what is executed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from fp4patch.adapters import flashinfer, vllm
 from fp4patch.adapters.result import BuildRow
-from fp4patch.catalog.target import Build, Target
+from fp4patch.catalog.target import Build
 
 
-class Adapter(Protocol):
-    """The interpreter of one target's build."""
+def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
+    """Return the result of the tree's build for each CUDA release and arch list, in this order.
 
-    def evaluate(self, root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
-        """Return the result of the tree's build for each CUDA release and arch list, in this order.
-
-        A row has an ``error`` if the tree could not be evaluated. ToolchainError is raised if a program that the
-        adapter needs is missing on this machine or does not run.
-        """
-        ...
-
-
-ADAPTERS: Mapping[str, Adapter] = {"flash_attention": vllm, "flashinfer": flashinfer, "vllm": vllm}
-"""Adapter of each target with a ``[build]`` table."""
-
-
-def of(target: Target) -> Adapter:
-    """Return the adapter of a target that has a ``[build]`` table."""
-    return ADAPTERS[target.name]
+    A row has an ``error`` if the tree could not be evaluated. ToolchainError is raised if a program that the adapter
+    needs is missing on this machine or does not run.
+    """
+    if build.kind == "cmake":
+        return vllm.evaluate(root, build, questions)
+    return flashinfer.evaluate(root, build, questions)

@@ -26,6 +26,7 @@ import sys
 import sysconfig
 import traceback
 from contextlib import suppress
+from functools import cache, partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
@@ -40,7 +41,7 @@ import packaging.requirements  # noqa: F401 - loaded before its directory leaves
 from packaging.version import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 PACKAGE = "flashinfer"
 TORCH = "2.9.0"
@@ -113,10 +114,7 @@ class StandIn(ModuleType):
 
     __path__ = []  # noqa: RUF012 - as the import system wants it
 
-    def __getattr__(self, name: str) -> UnknownValue:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return UnknownValue()
+    __getattr__ = UnknownValue.__getattr__
 
 
 class Finder(MetaPathFinder, Loader):
@@ -128,15 +126,10 @@ class Finder(MetaPathFinder, Loader):
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._codes: dict[str, CodeType] = {}
-        self._paths: dict[str, str] = {}
-        self._exported: dict[Path, Mapping[str, tuple[str, str]]] = {}
         self.modules: Mapping[str, Mapping[str, object]] = {}
         """Known values of stand-ins, by module."""
         self.failed = ""
         """The first import of one of FlashInfer's files that failed, with the place."""
-        self.gen_jit_spec: Any = None
-        """FlashInfer's own function of this name."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
         """Return the specification of FlashInfer's modules and of stand-ins."""
@@ -164,60 +157,60 @@ class Finder(MetaPathFinder, Loader):
             return
         assert spec.origin
         if spec.submodule_search_locations is not None:
-            vars(module)["__getattr__"] = self._exports(spec.name, Path(spec.origin))
+            vars(module)["__getattr__"] = partial(_exported, spec.name, Path(spec.origin))
             return
         try:
-            if spec.origin not in self._codes:
-                self._codes[spec.origin] = compile(Path(spec.origin).read_bytes(), spec.origin, "exec")
-            exec(self._codes[spec.origin], vars(module))  # noqa: S102 - that is what this process is for
+            exec(_code(spec.origin), vars(module))  # noqa: S102 - that is what this process is for
         except _OWN:
             raise
         except (Exception, UnknownDecides) as error:
-            self.failed = self.failed or self.place(error, spec.origin)
+            self.failed = self.failed or self.place(error)
             vars(module)["__getattr__"] = lambda _: UnknownValue()
         if "gen_jit_spec" in vars(module):
-            if spec.name == f"{PACKAGE}.jit.core":
-                self.gen_jit_spec = vars(module)["gen_jit_spec"]
-            vars(module)["gen_jit_spec"] = _gen_jit_spec
+            vars(module).update(gen_jit_spec=_gen_jit_spec, own_gen_jit_spec=vars(module)["gen_jit_spec"])
 
-    def _exports(self, package: str, init: Path) -> Callable[[str], object]:
-        if init not in self._exported:
-            text = init.read_bytes() if init.is_file() else b""
-            self._exported[init] = {
-                alias.asname or alias.name: ("." * node.level + (node.module or ""), alias.name)
-                for node in ast.parse(text).body
-                if isinstance(node, ast.ImportFrom) and node.level
-                for alias in node.names
-            }
-
-        def get(name: str) -> object:
-            if name not in self._exported[init]:
-                raise AttributeError(f"{package} exports no {name}")
-            source, original = self._exported[init][name]
-            if not source.strip("."):
-                return importlib.import_module(source + original, package)
-            return getattr(importlib.import_module(source, package), original)
-
-        return get
-
-    def path(self, name: str) -> str:
-        """Return a path from FlashInfer's root, which may be made of links; of a generated file its end."""
-        if name not in self._paths:
-            parts = name.split("/")[1:]
-            tails = ("/".join(parts[at:]) for at in range(len(parts)))
-            own = (tail for tail in tails if os.path.exists(f"{self._root}/{tail}"))  # noqa: PTH110 - a Path takes ten times as long
-            self._paths[name] = next(own, "/".join(parts[-2:]))
-        return self._paths[name]
-
-    def place(self, error: BaseException, file: str = "") -> str:
-        """Return an error with the last line of FlashInfer's that it passed, or with the file that does not compile."""
+    def place(self, error: BaseException) -> str:
+        """Return an error with the last line of FlashInfer's that it passed."""
         own = f"{self._root}/"
         lines = [line for line in traceback.extract_tb(error.__traceback__) if line.filename.startswith(own)]
         where = f"{lines[-1].filename.removeprefix(own)}:{lines[-1].lineno}: " if lines else ""
-        where = where or (f"{file.removeprefix(own)}: " if file else "")
         if isinstance(error, UnknownDecides):
             return f"{where}`{lines[-1].line}`: {error}" if lines else str(error)
         return f"{where}{type(error).__name__}: {error}"
+
+
+@cache
+def _code(file: str) -> CodeType:
+    return compile(Path(file).read_bytes(), file, "exec")
+
+
+@cache
+def _exports(init: Path) -> Mapping[str, tuple[str, str]]:
+    """Return module and name of what a package's ``__init__`` imports from the package."""
+    return {
+        alias.asname or alias.name: ("." * node.level + (node.module or ""), alias.name)
+        for node in ast.parse(init.read_bytes() if init.is_file() else b"").body
+        if isinstance(node, ast.ImportFrom) and node.level
+        for alias in node.names
+    }
+
+
+def _exported(package: str, init: Path, name: str) -> object:
+    if name not in _exports(init):
+        raise AttributeError(f"{package} exports no {name}")
+    source, original = _exports(init)[name]
+    if not source.strip("."):
+        return importlib.import_module(source + original, package)
+    return getattr(importlib.import_module(source, package), original)
+
+
+@cache
+def _path(root: Path, name: str) -> str:
+    """Return a path from FlashInfer's root, which may be made of links; of a generated file its end."""
+    parts = name.split("/")[1:]
+    tails = ("/".join(parts[at:]) for at in range(len(parts)))
+    own = (tail for tail in tails if os.path.exists(f"{root}/{tail}"))  # noqa: PTH110 - a Path takes ten times as long
+    return next(own, "/".join(parts[-2:]))
 
 
 def _gen_jit_spec(*arguments: object, **named: object) -> NoReturn:
@@ -268,7 +261,7 @@ def _answer_for_nvcc(cuda: str, targets: Sequence[str]) -> None:
     subprocess.run = run  # type: ignore[assignment]
 
 
-def _flags(finder: Finder, root: Path, module: Mapping[str, Any]) -> tuple[list[str], dict[str, list[str]]]:
+def _flags(root: Path, module: Mapping[str, Any]) -> tuple[list[str], dict[str, list[str]]]:
     """Return the flags of one module. UnknownDecides is raised if the function does not determine them."""
     file = next((path for path in module["search"] if (root / path).is_file()), module["search"][-1])
     if not (root / file).is_file():
@@ -282,12 +275,12 @@ def _flags(finder: Finder, root: Path, module: Mapping[str, Any]) -> tuple[list[
     except Called as called:
         flags = called.args[1].get("extra_cuda_cflags")
         if isinstance(flags, list) and all(isinstance(flag, str) for flag in flags):
-            return flags, _parts(finder, called)
+            return flags, _parts(root, called)
         raise UnknownDecides(f"{file}: the flags that {module['function']} gives are not known") from None
     raise UnknownDecides(f"{file}: {module['function']} does not call gen_jit_spec")
 
 
-def _parts(finder: Finder, called: Called) -> dict[str, list[str]]:
+def _parts(root: Path, called: Called) -> dict[str, list[str]]:
     """Return the sources and the flags of a module by kind, as FlashInfer itself writes them for ninja.
 
     Empty if the stand-ins do not suffice for that.
@@ -296,17 +289,17 @@ def _parts(finder: Finder, called: Called) -> dict[str, list[str]]:
     core = vars(sys.modules[f"{PACKAGE}.jit.core"])
     core["write_if_different"] = lambda _, content: written.append(content)
     with suppress(Exception, UnknownDecides):
-        finder.gen_jit_spec(*called.args[0], **called.args[1]).write_ninja()
+        core["own_gen_jit_spec"](*called.args[0], **called.args[1]).write_ninja()
     found: dict[str, set[str]] = {}
     for line in "".join(written).replace("$\n", "").splitlines():
         name, _, values = line.partition(" = ")
         if line.startswith("build ") and "compile " in line:
-            found.setdefault("source", set()).add(finder.path(line.rpartition(" ")[2]))
+            found.setdefault("source", set()).add(_path(root, line.rpartition(" ")[2]))
         elif values and name != "name":
             for value in values.split():
                 flag = value[: value.find("/")] if value.startswith(("/", "-I/", "-L/")) else value
                 if not value.startswith("-gencode"):
-                    own = flag + finder.path(value.removeprefix(flag)) if flag != value else value
+                    own = flag + _path(root, value.removeprefix(flag)) if flag != value else value
                     found.setdefault(name.strip(), set()).add(own)
     return {kind: sorted(values) for kind, values in found.items()}
 
@@ -317,7 +310,7 @@ def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) ->
     finder.failed = ""
     for module in modules:
         try:
-            flags[module["name"]], parts[module["name"]] = _flags(finder, root, module)
+            flags[module["name"]], parts[module["name"]] = _flags(root, module)
         except UnknownDecides as error:
             return {"unknown": finder.failed or finder.place(error)}
         except _OWN as error:

@@ -13,9 +13,10 @@ before any of this.
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -33,85 +34,74 @@ from fp4patch.core.wording import install
 INSTALL = install("doctor")
 TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
-_DETECTED = {GB10: "12.1(2.0)"}
-"""What PyTorch makes of a detected GPU; of others its capability."""
-
+_DETECTED = {gpu: "12.1(2.0)" if gpu == GB10 else gpu.torch for gpu in GPUS}
+"""What PyTorch makes of a detected GPU."""
 
 _CONDITIONAL = re.compile(r"^#\s*if\b([^\n]*)\n(.*?)^#\s*endif", re.MULTILINE | re.DOTALL)
 _DECLARED = re.compile(r"^(?:extern\s+)?void\s+(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
 _DEFINED = re.compile(r"\b(\w+)(?=\s*\([^;{}]*\)\s*\{)")
 
 
-class Sources:
-    """The sources of a tree, each read once for all arch lists."""
+_Source = tuple[list[tuple[str, str]], set[str]]
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._known: dict[str, tuple[list[tuple[str, str]], set[str]]] = {}
 
-    def undefined(self, parts: Parts) -> str:
-        """Return what an extension calls under a macro of its build, and none of its sources defines; else nothing.
+def _read(file: Path) -> _Source:
+    """Return the functions that a source declares, each after a macro around it, and those that it defines."""
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""  # the build may generate it
+    declared = [
+        (macro, symbol)
+        for condition, body in _CONDITIONAL.findall(text)
+        for symbol in _DECLARED.findall(body)
+        for macro in re.findall(r"\w+", condition)
+    ]
+    return declared, set(_DEFINED.findall(text))
 
-        Such a library is built and cannot be imported.
-        """
-        for name, what in parts:
-            if what != "source":
-                continue
-            macros = {value.partition("=")[0] for value in parts.get((name, "definition"), ())}
-            sources = [source for source in parts[name, what] if source.endswith((".cu", ".cpp"))]
-            defined = set[str]().union(*(self._read(source)[1] for source in sources))
-            for source in sources:
-                for macro, symbol in self._read(source)[0]:
-                    if macro in macros and symbol not in defined:
-                        called = f"{source} calls {symbol} under {macro}, and no source has it"
-                        return f"{name} cannot be imported: {called}"
-        return ""
 
-    def _read(self, source: str) -> tuple[list[tuple[str, str]], set[str]]:
-        """Return the functions that a source declares, each after the macro around it, and those that it defines."""
-        if source not in self._known:
-            file = self.root / source  # or one that the build generates
-            text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-            declared = [
-                (macro, symbol)
-                for condition, body in _CONDITIONAL.findall(text)
-                for symbol in _DECLARED.findall(body)
-                for macro in re.findall(r"\w+", condition)
-            ]
-            self._known[source] = declared, set(_DEFINED.findall(text))
-        return self._known[source]
+def _undefined(root: Path, parts: Parts, read: Callable[[Path], _Source]) -> str:
+    """Return what an extension calls under a macro of its build, and none of its sources defines; else nothing.
+
+    Such a library is built and cannot be imported.
+    """
+    for name in (name for name, what in parts if what == "source"):
+        macros = {value.partition("=")[0] for value in parts.get((name, "definition"), ())}
+        sources = {source: read(root / source) for source in parts[name, "source"] if source.endswith((".cu", ".cpp"))}
+        defined = set[str]().union(*(own for _, own in sources.values()))
+        for source, (declared, _) in sources.items():
+            lost = (f"{symbol} under {m}" for m, symbol in declared if m in macros and symbol not in defined)
+            if called := next(lost, ""):
+                return f"{name} cannot be imported: {source} calls {called}, and no source has it"
+    return ""
 
 
 def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list."""
-    sources = Sources(root)
+    read = cache(_read)
+    lists = dict.fromkeys((cuda, a) for cuda, asked in questions for a in ([asked] if asked else _DETECTED.values()))
     with ThreadPoolExecutor(processors()) as pool:
-        return tuple(pool.map(lambda question: _row(sources, build, *question), questions))
+        rows = dict(zip(lists, pool.map(lambda one: _of_list(root, build, one[0], one[1], read), lists), strict=True))
+    on = {cuda: {gpu: rows[cuda, a] for gpu, a in _DETECTED.items()} for cuda, asked in questions if not asked}
+    return tuple(rows[cuda, asked] if asked else _detected(on[cuda]) for cuda, asked in questions)
 
 
-def _row(sources: Sources, build: Build, cuda: str, asked: str) -> BuildRow:
-    if asked:
-        return _of_list(sources, build, cuda, asked)
-    # Not set: PyTorch detects the machine's GPU.
-    rows = {gpu: _of_list(sources, build, cuda, _DETECTED.get(gpu, gpu.torch)) for gpu in GPUS}
-    on = {
-        gpu: JitTargets({"kernels": row.kernels}, row.stops or row.lacks) for gpu, row in rows.items() if not row.error
-    }
-    kernels = sorted({arch for row in rows.values() for arch in row.kernels})
-    error = next((row.error for row in rows.values() if row.error), "")
-    reaches = {g: Reach.NOTHING if row.lacks else row.reaches[g] for g, row in rows.items() if g in row.reaches}
-    return BuildRow(cuda, asked, tuple(kernels), on={} if error else on, reaches=reaches, error=error)
+def _detected(rows: Mapping[Arch, BuildRow]) -> BuildRow:
+    """Return the result where no list is set: PyTorch detects the GPU of each machine."""
+    if lost := next((row for row in rows.values() if row.error), None):
+        return replace(lost, asked="")
+    cuda, kernels = rows[GB10].cuda, {arch for row in rows.values() for arch in row.kernels}
+    reaches = {gpu: Reach.NOTHING if row.lacks else row.reaches[gpu] for gpu, row in rows.items()}
+    on = {gpu: JitTargets({"kernels": row.kernels}, row.stops or row.lacks) for gpu, row in rows.items()}
+    return BuildRow(cuda, "", tuple(sorted(kernels)), on=on, reaches=reaches)
 
 
-def _of_list(sources: Sources, build: Build, cuda: str, asked: str) -> BuildRow:
+def _of_list(root: Path, build: Build, cuda: str, asked: str, read: Callable[[Path], _Source]) -> BuildRow:
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
-        made = configure(sources.root, cuda, asked, Path(scratch))
+        made = configure(root, cuda, asked, Path(scratch))
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     archs = requested if made.error else {arch for archs in made.code.values() for arch in archs}
     nothing = dict.fromkeys(GPUS, Reach.NOTHING)
     if stops := refused(Version(cuda), map(Arch.parse, sorted(archs))):
         return replace(made, stops=stops, error="", reaches=nothing)
-    row = replace(made, lacks=sources.undefined(made.parts)).of(build.kernels, build)
+    row = replace(made, lacks=_undefined(root, made.parts, read)).of(build.kernels, build)
     return row if row.reaches else replace(row, reaches=nothing)
 
 
@@ -146,10 +136,8 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
     program = cmake()
     if program is None:
         raise ToolchainError("there is no cmake", help=INSTALL)
-    name = re.sub(r"[^\w.]", "_", f"{cuda}-{arch_list}")
-    record, script = scratch / f"{name}.record", scratch / f"{name}.cmake"
-    record.unlink(missing_ok=True)
-    record.touch()
+    record, script = scratch / "record", scratch / "build.cmake"
+    record.write_text("")
     cutlass = scratch / "cutlass-include"
     (cutlass / "cutlass").mkdir(parents=True, exist_ok=True)
     (cutlass / "cutlass" / "cutlass.h").touch()

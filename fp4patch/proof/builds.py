@@ -11,7 +11,7 @@ from fp4patch import adapters
 from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.patch import BuildCheck, Patch
-from fp4patch.catalog.target import Build, Target
+from fp4patch.catalog.target import Build
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.edits.replace import Condition
@@ -46,8 +46,8 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
         before = Path(scratch) / "pristine"
         _link(pristine.root.resolve(), before, pristine.overlay)
         try:
-            old = _rows(tree.target, build, before, dict.fromkeys([*lists, *map(_reference, lists)]))
-            new = _rows(tree.target, build, tree.root, lists)
+            old = _rows(build, before, dict.fromkeys([*lists, *map(_reference, lists)]))
+            new = _rows(build, tree.root, lists)
         except ToolchainError as error:
             aside = (SetAside(check_id(patch, check), str(error)) for patch, check in checks)
             return Evaluated(aside=tuple(aside))
@@ -83,10 +83,10 @@ _Rows = Mapping[tuple[str, str], BuildRow]
 """Results of a build by CUDA release and arch list."""
 
 
-def _rows(target: Target, build: Build, root: Path, lists: Iterable[str]) -> _Rows:
+def _rows(build: Build, root: Path, lists: Iterable[str]) -> _Rows:
     asked = [(cuda, archs) for cuda in (*build.cuda, _LATER) for archs in lists]
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
-    return dict(zip(asked, adapters.of(target).evaluate(root, build, written), strict=True))
+    return dict(zip(asked, adapters.evaluate(root, build, written), strict=True))
 
 
 def _reference(archs: str) -> str:

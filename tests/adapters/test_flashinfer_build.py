@@ -183,7 +183,7 @@ HOSTILE = {
     ),
     "a changed file": ("import os; os.remove(__file__)", "compilation_context.py:1: `import os; os.remove(__file__)`"),
     "memory": ("x = bytearray(1 << 40)", "compilation_context.py:1: MemoryError"),
-    "what is no Python": ("def f(:", "compilation_context.py: SyntaxError"),
+    "what is no Python": ("def f(:", "SyntaxError: invalid syntax (compilation_context.py, line 1)"),
 }
 
 
