@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.core.errors import Fp4PatchError
-from fp4patch.proof.counts import METRICS, RULE, TOLERANCE, Counts, file_of, recorded, release_of
+from fp4patch.proof.counts import METRICS, RULE, TOLERANCE, file_of, recorded, release_of
 
-Recorded = dict[str, dict[str, dict[str, Counts]]]
+Recorded = dict[str, dict[str, dict[str, str]]]
 
 
 def add(records: Recorded, report: Mapping[str, Any]) -> None:
@@ -29,10 +29,10 @@ def add(records: Recorded, report: Mapping[str, Any]) -> None:
         if failed or row["kind"] != "sass" or row["identical"] or not row["after"]:
             continue
         rows = probes.setdefault(row["probe"], {})
-        known = rows.get(row["arch"], (0,) * len(METRICS))
+        known = rows.get(row["arch"], "0 0 0 0").split(" ")
         limits = (row["after"][name] * (100 + TOLERANCE) // 100 for name in METRICS)
-        larger = (None if old is None else max(old, new) for old, new in zip(known, limits, strict=True))
-        rows[row["arch"]] = Counts(*larger)
+        larger = (old if old == "*" else str(max(int(old), new)) for old, new in zip(known, limits, strict=True))
+        rows[row["arch"]] = " ".join(larger)
 
 
 def text(records: Recorded, releases: Mapping[str, Iterable[str]]) -> str:
@@ -45,7 +45,7 @@ def text(records: Recorded, releases: Mapping[str, Iterable[str]]) -> str:
         for probe, targets in sorted(probes.items()):
             grouped: dict[str, list[str]] = {}
             for arch, counts in sorted(targets.items()):
-                grouped.setdefault(str(counts), []).append(arch)
+                grouped.setdefault(counts, []).append(arch)
             rows.append(f"{json.dumps(probe)}: {json.dumps({key: ' '.join(archs) for key, archs in grouped.items()})}")
         lines += [",\n".join(rows), "},"]
     lines[-1] = "}" if records else lines[-1]

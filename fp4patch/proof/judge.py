@@ -80,7 +80,7 @@ def judged(compiled: CompiledProbes, rules: Sequence[Rule], records: Records | N
             more = [counts.check(limit, after.listing)] if limit else []
             more += effects(after.listing, pristine.get(probe.id, ()))
             # A whole source file is upstream's code for the most part, and grows with it.
-            unrecorded = limit is None and probe.kind is ProbeKind.SASS
+            unrecorded = not limit and probe.kind is ProbeKind.SASS
             row = replace(row, checks=(*row.checks, *more), unrecorded=unrecorded)
         rows.append(row)
     return tuple(rows)
