@@ -213,9 +213,7 @@ class _Builder(Compiler):
         """Return the probes of an object file with their listings."""
         if probes[0].kind is ProbeKind.HOST:
             return [built]
-        text = machine_code.disassemble(
-            built.content, toolchain=self._toolchain, runner=self._runner, store=self._store
-        )
+        text = machine_code.disassemble(built.content, toolchain=self.toolchain, runner=self.runner, store=self.store)
         if len(probes) == 1:
             if probes[0].kind is not ProbeKind.UNIT:
                 machine_code.must_have_one_kernel(built.content)

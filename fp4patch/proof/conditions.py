@@ -3,7 +3,7 @@
 import ast
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -20,29 +20,23 @@ from fp4patch.proof.toolchain import Toolchain
 from fp4patch.tree.files import decode
 
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1", "13.0")
-_FORMS: tuple[Mapping[str, str], ...] = (
-    {},
-    {"__CUDA_ARCH_FAMILY_SPECIFIC__": "{0}"},
-    {"__CUDA_ARCH_FAMILY_SPECIFIC__": "{0}", "__CUDA_ARCH_SPECIFIC__": "{0}", "__CUDA_ARCH_FEAT_SM{1}_ALL": ""},
-)
-"""Macros of a target without a suffix, of a family and of one GPU; ``{0}`` is its ``__CUDA_ARCH__``."""
 
 
-def _target(capability: str, form: Mapping[str, str], others: str) -> str:
-    number = capability.replace(".", "")
-    macros = {"__CUDA_ARCH__": "{0}", "__CUDA_ARCH_LIST__": f"{{0}}{others}", **form}
-    named = {name.format("", number): value.format(f"{number}0", number) for name, value in macros.items()}
-    defines = [f"#define {name} {value}\n" for name, value in named.items()]
-    return "".join([*defines, '#include "target.inc"\n', *(f"#undef {name}\n" for name in named)])
+def _targets() -> Iterator[str]:
+    """Yield the text of ``targets.inc``: ``target.inc`` for each target without a suffix, with ``f`` and with ``a``,
+    alone and beside another one, with nvcc's macros."""
+    for capability in CAPABILITIES:
+        number = capability.replace(".", "")
+        family = {"__CUDA_ARCH_FAMILY_SPECIFIC__": f"{number}0"}
+        own = {"__CUDA_ARCH_SPECIFIC__": f"{number}0", f"__CUDA_ARCH_FEAT_SM{number}_ALL": ""}
+        for form in ({}, family, family | own) if float(capability) >= 9 else ({},):
+            for others in ("", ",1300"):
+                macros = {"__CUDA_ARCH__": f"{number}0", "__CUDA_ARCH_LIST__": f"{number}0{others}"} | form
+                yield "".join(f"#define {name} {value}\n" for name, value in macros.items())
+                yield '#include "target.inc"\n'
+                yield "".join(f"#undef {name}\n" for name in macros)
 
 
-_TARGETS = "".join(
-    _target(capability, form, others)
-    for capability in CAPABILITIES
-    for form in _FORMS[: 3 if float(capability) >= 9 else 1]
-    for others in ("", ",1300")
-)
-"""File ``targets.inc``: ``target.inc`` for each target, alone and beside another one, with nvcc's macros."""
 _LIMIT = 60
 """Seconds for a condition; it takes a fraction of one."""
 
@@ -95,7 +89,7 @@ def _capabilities(shim: Path, text: str, toolchain: Toolchain, *, python: bool) 
         command: list[str | Path] = [sys.executable, "-I", "-B", shim, code]
         if not python:
             command = [folder / "condition"]
-            (folder / "targets.inc").write_text(_TARGETS, encoding="utf-8")
+            (folder / "targets.inc").write_text("".join(_targets()), encoding="utf-8")
             includes = f"-I{folder}", f"-I{shim.parent}"
             compiler = [str(toolchain.host_compiler), "-std=c++17", "-w", *includes, str(shim), "-o", "condition"]
             built = process.run(compiler, limit=_LIMIT, folder=folder, environ=toolchain.environ)

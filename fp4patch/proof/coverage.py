@@ -67,15 +67,6 @@ class Coverage(Document):
     """Lines that nothing judged on any target: that have no judged code, that every target leaves out, or that no
     probe reads."""
 
-    def unjudged_for(self, because: str) -> tuple[LineSpan, ...]:
-        """Return the lines that nothing judged for one of the three reasons."""
-        return tuple(span for span in self.unjudged if span.because == because)
-
-    @property
-    def unread(self) -> tuple[str, ...]:
-        """Changed files that no probe reads, nor an evaluation."""
-        return tuple(dict.fromkeys(span.file for span in self.unjudged_for(NOT_READ)))
-
 
 def places(spans: Iterable[LineSpan]) -> list[str]:
     """Return the places of these lines, one for each file: ``include/a.h:12-15,20``."""

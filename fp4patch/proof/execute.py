@@ -40,7 +40,7 @@ def execute_probes(
         ]
         executed = Executed(_execute(compiled, [*_subjects(compiled, rows, promise), *on_host]))
     others = _checks_with_other_flags(compiled, rows, promise, execute_too=execute)
-    return with_checks(with_checks(rows, checks_of(executed)), others), executed
+    return with_checks(rows, executed, others), executed
 
 
 def _execute(compiled: CompiledProbes, code: Sequence[Subject]) -> tuple[Execution, ...]:
@@ -50,19 +50,18 @@ def _execute(compiled: CompiledProbes, code: Sequence[Subject]) -> tuple[Executi
     )
 
 
-def checks_of(executed: Executed) -> Checks:
-    """Return the execution of each patched side as a check, so that no row passes whose code is wrong."""
+def with_checks(results: Sequence[ProbeResult], executed: Executed, others: Checks) -> tuple[ProbeResult, ...]:
+    """Return the rows with other checks, and with the execution of each patched side as a check, so that no row passes
+    whose code is wrong."""
     rule, because = "gives what the variant promises", "the machine code was executed"
-    return {
+    checks = {
         (run.probe, run.arch): [Check(rule, because, verdict_on(not run.verdict.failed), summary(run))]
         for run in executed.executions
         if run.side == "patched"
     }
-
-
-def with_checks(results: Sequence[ProbeResult], more: Checks) -> tuple[ProbeResult, ...]:
-    """Return the rows with these checks after their own."""
-    return tuple(replace(row, checks=(*row.checks, *more.get((row.probe, row.arch), ()))) for row in results)
+    for at, more in others.items():
+        checks.setdefault(at, []).extend(more)
+    return tuple(replace(row, checks=(*row.checks, *checks.get((row.probe, row.arch), ()))) for row in results)
 
 
 def _subjects(compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Promise) -> list[Subject]:

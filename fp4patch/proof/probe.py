@@ -42,33 +42,31 @@ class Compilation:
     """The object file: a cubin, or a host object; empty where the compiler refused."""
     error: str = ""
     """Why the compiler refused, or why the code is not understood."""
-    unsupported: bool = False
-    """This compiler does not know the architecture."""
     cached: bool = False
     lines: SourceLines = field(default_factory=SourceLines)
     """Lines of the side's ``watched`` files; none of a host object that is not executed."""
     listing: SassListing | None = None
     """None of host code, and of an object file that was not read."""
 
+    @property
+    def unsupported(self) -> bool:
+        """True if this compiler does not know the architecture."""
+        return bool(_NO_SUCH_ARCH.search(self.error))
 
+
+@dataclass
 class Compiler:
     """Compiles probes with one toolchain; what was compiled before from the same files is taken from the store."""
 
-    def __init__(
-        self,
-        toolchain: Toolchain,
-        target: Target,
-        runner: Runner,
-        store: Store,
-        headers: Mapping[str, Sequence[Path]] | None = None,
-    ) -> None:
-        self._toolchain = toolchain
-        self._target = target
-        self._runner = runner
-        self._store = store
-        self._headers = headers or {}
+    toolchain: Toolchain
+    target: Target
+    runner: Runner
+    store: Store
+    headers: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
         self._own_files = cache(_own_files)
-        self._nvcc = Nvcc(runner)
+        self._nvcc = Nvcc(self.runner)
 
     def compile(
         self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
@@ -83,7 +81,7 @@ class Compiler:
         source = source.resolve()
         flags = self._flags(probe, arch, more)
         name = self._key(source, probe, flags, side, text)
-        if kept := self._store.get(name):
+        if kept := self.store.get(name):
             content, lines = base64.b64decode(kept["content"]), SourceLines(**kept["lines"])
             return Compilation(content, kept["error"], cached=True, lines=lines)
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch:
@@ -91,7 +89,7 @@ class Compiler:
         # ptxas refuses an instruction that the target does not have every time; another error may be the machine's.
         if not built.error or _NOT_ON_TARGET.search(built.error):
             encoded = base64.b64encode(built.content).decode()
-            self._store.put(name, {"content": encoded, "error": built.error, "lines": asdict(built.lines)})
+            self.store.put(name, {"content": encoded, "error": built.error, "lines": asdict(built.lines)})
         return built
 
     def _built(
@@ -103,14 +101,15 @@ class Compiler:
         if probe.kind is not ProbeKind.HOST:
             stem = (written if text else source).stem
             preprocessed, assembly = scratch / f"{stem}.cpp1.ii", scratch / f"{stem}.ptx"
+        real = [place for name in probe.uses for place in self.headers[name]]
         if text:
             written.write_text(text, encoding="utf-8")
         status, log = self._nvcc.run(
             [
-                self._toolchain.nvcc,
-                *(*self._toolchain.flags, *flags),
-                *(f"-I{folder / include}" for include in self._target.include if (folder / include).is_dir()),
-                *(f"-I{place}" for place in (*self._real_headers(probe), *_stand_ins(probe, source))),
+                self.toolchain.nvcc,
+                *(*self.toolchain.flags, *flags),
+                *(f"-I{folder / include}" for include in self.target.include if (folder / include).is_dir()),
+                *(f"-I{place}" for place in (*real, *_stand_ins(probe, source))),
                 *("-keep", "-keep-dir", scratch, "-o", product),
                 *((f"-I{source.parent}", written) if text else (source,)),
             ],
@@ -119,8 +118,8 @@ class Compiler:
         if status == 0 and RELOCATABLE in flags and probe.kind is not ProbeKind.HOST:
             compiled_alone = product.rename(scratch / "alone.cubin")
             arch = next(flag for flag in flags if flag.startswith("-arch="))
-            nvlink = self._toolchain.nvcc.with_name("nvlink")
-            status, out, err = self._runner.run([nvlink, arch, compiled_alone, "-o", product], scratch=scratch)
+            nvlink = self.toolchain.nvcc.with_name("nvlink")
+            status, out, err = self.runner.run([nvlink, arch, compiled_alone, "-o", product], scratch=scratch)
             log += out + err
             if ours := [name for name in defined_once(compiled_alone.read_bytes()) if _ENCODERS in name]:
                 status, log = 1, f"error: {ours[0]} is defined by each file that includes its header: it is not inline"
@@ -132,10 +131,7 @@ class Compiler:
         if first := _ERROR.search(log):
             log = log[first.start() :]  # warnings precede it, and can be megabytes too
         log = log[:_LONGEST_ERROR]
-        return Compilation(error=log, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
-
-    def _real_headers(self, probe: Probe) -> list[Path]:
-        return [place for name in probe.uses for place in self._headers[name]]
+        return Compilation(error=log, lines=lines)
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
         kind = ["-cubin", f"-arch={arch}", *WITH_LINES]
@@ -143,7 +139,7 @@ class Compiler:
             # With -arch alone nvcc would compile the device's code twice, once for its PTX.
             target = f"-gencode=arch={str(arch).replace('sm', 'compute')},code={arch}"
             kind = ["-c", target, *(HOST_WITH_LINES if probe.does else ())]
-        own = (*more, *self._target.compile)
+        own = (*more, *self.target.compile)
         return [
             *(*kind, *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in own))),
             *own,
@@ -152,15 +148,16 @@ class Compiler:
 
     def _key(self, source: Path, probe: Probe, flags: Sequence[str], side: Side, text: str) -> str:
         """Return the name of a result: a hash of all that decides it."""
-        info = self._toolchain.info
+        info = self.toolchain.info
         try:
-            headers = files_hash(self._toolchain.root / "include", *self._real_headers(probe))
+            real = (place for name in probe.uses for place in self.headers[name])
+            headers = files_hash(self.toolchain.root / "include", *real)
         except OSError as error:
             raise ProofError(f"{error.filename} cannot be read: {error.strerror}") from error
         return key(
             source_hash("fp4patch.proof"),
-            *(info.nvcc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, headers),
-            *("include", *self._target.include, side.digest, *probe.include),
+            *(info.nvcc, info.ptxas, info.host_compiler, self.toolchain.fingerprint, headers),
+            *("include", *self.target.include, side.digest, *probe.include),
             *("flags", *flags, "watched", *side.watched, "text", text, source.name),
             *self._own_files(source, text, tuple(_stand_ins(probe, source))),
         )

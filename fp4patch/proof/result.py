@@ -15,7 +15,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.results import OnTree, PassOrFail, Problem, Verdict, overall, verdict_on
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, Coverage, places
+from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, NOT_READ, Coverage, places
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.listing import SassListing
 
@@ -206,46 +206,46 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     idle = listed([names[id(report)] for report in reports if report.verdict is Verdict.NOTHING])
     looked_at = listed([names[id(report)] for report in reports if report.verdict is not Verdict.NOTHING])
     variant = listed(sorted({report.variant for report in reports}))
-    results = [result for report in reports for result in report.results]
     if verdict is Verdict.NOTHING:
         title = f"Not needed: {variant} changes nothing in {idle}"
         return Headline(verdict, title, "No probe is for this release, and nothing was checked.")
-    if not any(report.results or report.builds for report in reports):
+    of_diffs = "".join(
+        f"; {name}: {counted(files, 'changed file')}, 0 checks"
+        for report in reports
+        for name, files in report.diffs.items()
+    )
+    results = [result for report in reports for result in report.results]
+    builds = [build for report in reports for build in report.builds]
+    if not (results or builds):
         detail = "No probe ran, so nothing is known about the machine code."
-        return Headline(verdict, f"Not verified: nothing was checked{_of_diffs(reports)}", detail)
+        return Headline(verdict, f"Not verified: nothing was checked{of_diffs}", detail)
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
-    numbers = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + _counts(reports))
+    checks = [check for result in results for check in result.checks]
+    numbers = {
+        f"{counted(len(results), 'result')} for {archs}": results,
+        counted(len(checks), "check"): checks or not builds,
+        f"{counted(len(builds), 'evaluation')} of the build": builds,
+    }
+    said = ", ".join(number for number, holds in numbers.items() if holds)
     if verdict.failed:
-        title = f"Not verified: {'; '.join(_failures(reports))}{_of_diffs(reports)}"
-        return Headline(verdict, title, f"{variant} on {looked_at}: {numbers}.")
+        title = f"Not verified: {'; '.join(_failures(reports, checks))}{of_diffs}"
+        return Headline(verdict, title, f"{variant} on {looked_at}: {said}.")
     beside = f"; it changes nothing in {idle}" if idle else ""
     title = f"Verified: {variant} on {looked_at} satisfies its rules{_longer(results)}{beside}"
-    unjudged_lines = unjudged([report.coverage for report in reports], _LIMIT)
-    title += "".join(f"; {clause}" for clause in unjudged_lines) + _of_diffs(reports)
-    return Headline(verdict, title, f"{numbers}, all passed.")
+    title += "".join(f"; {clause}" for clause in unjudged([report.coverage for report in reports], _LIMIT))
+    return Headline(verdict, f"{title}{of_diffs}", f"{said}, all passed.")
 
 
 def unjudged(coverages: Sequence[Coverage], limit: int = sys.maxsize) -> list[str]:
     """Return clauses about the changed lines that no check judged, each with so many places."""
     clauses = []
-    for because, what in ((NO_CODE, "not judged"), (LEFT_OUT, "left out by the preprocessor")):
-        if spans := [span for coverage in coverages for span in coverage.unjudged_for(because)]:
+    reasons = ((NO_CODE, "not judged"), (LEFT_OUT, "left out by the preprocessor"), (NOT_READ, "that no probe reads"))
+    for because, what in reasons:
+        if spans := [span for coverage in coverages for span in coverage.unjudged if span.because == because]:
             lines = counted(sum(span.last - span.first + 1 for span in spans), "changed line")
-            clauses.append(f"{lines} {what}: {', '.join(places(spans[:limit]))}{_more(spans, limit)}")
-    if files := [file for coverage in coverages for file in coverage.unread]:
-        number = counted(len(files), "changed file")
-        clauses.append(f"{number} that no probe reads: {', '.join(files[:limit])}{_more(files, limit)}")
+            more = f" and {len(spans) - limit} more" if len(spans) > limit else ""
+            clauses.append(f"{lines} {what}: {', '.join(places(spans[:limit]))}{more}")
     return clauses
-
-
-def _more(places: Sequence[object], limit: int) -> str:
-    return f" and {len(places) - limit} more" if len(places) > limit else ""
-
-
-def _of_diffs(reports: Sequence[VerifyReport]) -> str:
-    """Return a clause about each unified diff, of which nothing was judged; empty if there is none."""
-    numbers = ((name, files) for report in reports for name, files in report.diffs.items())
-    return "".join(f"; {name}: {counted(files, 'changed file')}, 0 checks" for name, files in numbers)
 
 
 def _longer(results: Sequence[ProbeResult]) -> str:
@@ -270,9 +270,8 @@ _LONGER = 1.5
 """Factor from which on longer code stands in the verdict's line."""
 
 
-def _failures(reports: Sequence[VerifyReport]) -> list[str]:
+def _failures(reports: Sequence[VerifyReport], checks: Sequence[Check]) -> list[str]:
     """Return what failed, each as a clause with its number."""
-    checks = [check for report in reports for result in report.results for check in result.checks]
     executions = [run.verdict for report in reports for run in report.executed.executions]
     failed = sum(check.verdict.failed for check in checks)
     wrong = sum(run.failed for run in executions)
@@ -287,15 +286,6 @@ def _failures(reports: Sequence[VerifyReport]) -> list[str]:
         f"nothing was checked in {listed(empty)}": empty,
     }
     return [clause for clause, holds in clauses.items() if holds]
-
-
-def _counts(reports: Sequence[VerifyReport]) -> list[str]:
-    """Return what was counted: the checks of machine code, and the evaluations of the tree's own build."""
-    checks = sum(len(result.checks) for report in reports for result in report.results)
-    builds = sum(len(report.builds) for report in reports)
-    return [counted(checks, "check")] * bool(checks or not builds) + [
-        f"{counted(builds, 'evaluation')} of the build"
-    ] * bool(builds)
 
 
 def reason(result: ProbeResult) -> str:

@@ -31,11 +31,10 @@ from fp4patch.proof.dependence import dependencies
 from fp4patch.proof.execute import execute_probes
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.judge import judged, unjudged
-from fp4patch.proof.needs import nothing_to_show
 from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
-from fp4patch.proof.view import SourceView
+from fp4patch.proof.view import SourceView, nothing_to_show
 from fp4patch.tree.fold import fold_tree, fold_variant
 from fp4patch.tree.locked import locked
 

@@ -1,4 +1,4 @@
-"""A view of a source tree: the tree with some files replaced, as a directory to compile against.
+"""A view of a source tree: the tree with some files replaced, as a directory to compile against; and what probes need.
 
 The include directories are copied, and only when something must be compiled: nobody else writes into the copy
 meanwhile. Putting a directory of pristine headers in front of the tree's would not do: headers include their siblings,
@@ -13,8 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.target import Target
-from fp4patch.core.errors import ProofError
+from fp4patch.core.errors import ProofError, Refused
+from fp4patch.edits.cxx import lex, words
+from fp4patch.edits.lex_error import LexError
+from fp4patch.tree.files import decode
 
 SideName = Literal["pristine", "patched"]
 """State of the tree: as upstream released it, or as it is now."""
@@ -92,3 +96,36 @@ def _below(folder: Path) -> Iterator[Path]:
         above = {here, *here.parents}
         below[:] = [name for name in below if name[0] != "." and Path(place, name).resolve() not in above]
         yield from (path for path in (Path(place, name) for name in names) if path.is_file())
+
+
+def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object], *, every_probe: bool = False) -> str:
+    """Return the reason why a probe does not run on this tree; empty if it runs.
+
+    ``headers`` are the available third-party headers.
+    """
+    if needs := probe.needs:
+        files = " or ".join(needs.search)
+        if needs.without and _has(tree, needs.search, needs.without):
+            return f"this release has `{needs.without}` in {files}: the patch has nothing to do"
+        if not _has(tree, needs.search, needs.tokens):
+            return f"this release has no {f'`{needs.tokens}` in ' if needs.tokens else ''}{files}"
+    missing = [name for name in probe.uses if name not in headers]
+    if missing:
+        return f"it takes the real headers of {', '.join(missing)}: name them with --torch-include"
+    if probe.slow and not every_probe:
+        return "it takes the compiler minutes: --all runs it"
+    return ""
+
+
+def _has(tree: SourceView, search: Sequence[str], text: str) -> bool:
+    """Return whether one of the files has the tokens. One that cannot be read as C++ counts: the compiler decides."""
+    tokens = words(text)
+    for path in (path for pattern in search for path in tree.root.glob(pattern) if path.is_file()):
+        name = path.relative_to(tree.root).as_posix()
+        content = tree.overlay[name] if name in tree.overlay else path.read_bytes()
+        try:
+            if content is not None and (not tokens or lex(decode(content, name)).find(tokens)):
+                return True
+        except (LexError, Refused):
+            return True
+    return False

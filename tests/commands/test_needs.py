@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from fp4patch.catalog.probe import Needs, Probe
-from fp4patch.proof.needs import nothing_to_show
-from fp4patch.proof.view import SourceView
+from fp4patch.proof.view import SourceView, nothing_to_show
 
 
 def probe(needs: Needs | None = None, **settings: Any) -> Probe:

@@ -78,13 +78,11 @@ def test_a_line_without_code_on_one_target_may_be_judged_on_another() -> None:
 def test_a_file_that_no_probe_reads_is_not_judged() -> None:
     found = judged(after(4, 7), {})
     assert places(found) == [("a.h:4", NOT_READ), ("a.h:7", NOT_READ)]
-    assert (found.unjudged_for(NO_CODE), found.unread) == ((), ("a.h",))
 
 
 def test_a_line_that_is_compiled_for_no_target_is_named_and_no_failure() -> None:
     found = judged(after(11), {A: [4], F: [4]}, {A: [1, 4], F: [1, 4]})
     assert places(found) == [("a.h:11", LEFT_OUT)]
-    assert (found.unjudged_for(NO_CODE), found.unread) == ((), ())
 
 
 def test_a_constant_condition_is_judged_with_the_code_of_its_block_and_its_block_alone() -> None:

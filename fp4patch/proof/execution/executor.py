@@ -5,22 +5,25 @@ nothing.
 """
 
 import hashlib
+import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
+from importlib import resources
 from pathlib import Path
 
 from fp4patch.catalog.probe import Executes, Launches, Quantizes, stored_bits
 from fp4patch.catalog.rule import Promise
+from fp4patch.core import process
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import Store, key, source_hash
-from fp4patch.proof.execution import host, stochastic, sweep
+from fp4patch.proof.execution import chosen_inputs, stochastic, sweep
 from fp4patch.proof.execution.result import Execution, Ran
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import disassemble, kernel_of
@@ -66,11 +69,6 @@ class Subject:
         return does if does.swept else None
 
     @property
-    def name(self) -> str:
-        """``patched sm_121a``."""
-        return f"{self.side} {self.arch}"
-
-    @property
     def instruction(self) -> bool:
         """True if it converts with F2FP."""
         return bool(self.listing and self.listing.count(InstructionClass.FP4))
@@ -105,7 +103,7 @@ def execute(
         ]
         try:
             for number, (name, subject, future) in enumerate(pending):
-                progress(Step(number, len(pending), f"executing {subject.probe} {subject.name}"))
+                progress(Step(number, len(pending), f"executing {subject.probe} {subject.side} {subject.arch}"))
                 results[name] = future.result()
         except BaseException:
             lab.runner.stop()
@@ -115,14 +113,12 @@ def execute(
 
 
 def _execution(subject: Subject, result: Ran | ProofError | SassError) -> Execution:
-    ran, problem, unsupported = Ran(), "", isinstance(result, Unsupported)
+    known = Execution(subject.probe, subject.arch, subject.side, subject.promise, instruction=subject.instruction)
     if isinstance(result, Ran):
-        ran = result
-    else:
-        problem = result.message if unsupported else f"{result.message}\n{result.help}".strip()
-    return Execution(
-        subject.probe, subject.arch, subject.side, subject.promise, ran, problem, unsupported, subject.instruction
-    )
+        return replace(known, ran=result)
+    if isinstance(result, Unsupported):
+        return replace(known, problem=result.message, unsupported=True)
+    return replace(known, problem=f"{result.message}\n{result.help}".strip())
 
 
 def _name(subject: Subject, upstream: Subject | None, toolchain: Toolchain) -> str:
@@ -131,14 +127,9 @@ def _name(subject: Subject, upstream: Subject | None, toolchain: Toolchain) -> s
     code = subject.listing.code_sha256 if subject.listing else hashlib.sha256(subject.content).hexdigest()
     made_by = source_hash("fp4patch.sass", "fp4patch.proof.execution", "fp4patch.reference")
     info = toolchain.info
-    return key(
-        *("execute", made_by, toolchain.fingerprint, info.nvdisasm, info.host_compiler, code, repr(subject.does)),
-        *(
-            compared.code_sha256 if compared else "",
-            str(subject.arch.major),
-            str(_capability(subject) >= stochastic.FROM),
-        ),
-    )
+    target = str(subject.arch.major), str(_capability(subject) >= stochastic.FROM)
+    tools = toolchain.fingerprint, info.nvdisasm, info.host_compiler
+    return key("execute", made_by, *tools, code, repr(subject.does), compared.code_sha256 if compared else "", *target)
 
 
 def _capability(subject: Subject) -> tuple[int, int]:
@@ -181,7 +172,7 @@ class _Lab:
         if not isinstance(subject.does, Executes):
             return self._beside_upstream(subject, upstream, subject.does)
         if subject.listing is None:
-            return host.run(subject.does, subject.content, self._folder(), self.toolchain)
+            return self._on_host(subject.does, subject.content)
         return self._chosen(subject, subject.does)
 
     def _of_all_inputs(self, executes: Executes, kernel: Kernel) -> Ran:
@@ -228,10 +219,30 @@ class _Lab:
         except NotFollowedError as why:
             raise ProofError("what it stores may depend on more than its input", help=str(why)) from why
 
-    def _chosen(self, subject: Subject, does: Executes) -> Ran:
-        # NumPy and the reference are needed only for an execution.
-        from fp4patch.proof.execution import chosen_inputs  # noqa: PLC0415
+    def _on_host(self, does: Executes, content: bytes) -> Ran:
+        """Return the result of ``fp4patch_host(values, packed, records)``, in C, of an object file with host code.
 
+        ProofError if it does not link or run.
+        """
+        cases, folder, stored = list(chosen_inputs.conversion(does)), self._folder(), list[bytes]()
+        (folder / "probe.o").write_bytes(content)
+        main = (resources.files(__package__) / "host.c").read_text(encoding="utf-8")
+        linked = ("-x", "c", "-", "-x", "none", "probe.o", "-lstdc++", "-lm", "-o", "host")
+        command = [str(self.toolchain.host_compiler), *linked]
+        done = process.run(command, limit=None, folder=folder, environ=self.toolchain.environ, text=main)
+        if done.status:
+            raise ProofError("the host code of the probe cannot be linked", help=done.said[:2000])
+        for case in cases:
+            values, packed = (array.content for array in case.launch.arrays)
+            count = len(case.inputs)
+            arguments = [str(number) for number in (count, len(values) // count, len(packed) // count)]
+            ended = subprocess.run([folder / "host", *arguments], input=values, capture_output=True, check=False)
+            if ended.returncode:
+                raise ProofError(f"the host code of the probe did not run to its end: status {ended.returncode}")
+            stored.append(ended.stdout)
+        return chosen_inputs.compare(f"records of {does.lanes} on the host", cases, stored)
+
+    def _chosen(self, subject: Subject, does: Executes) -> Ran:
         kernel = self._kernel(subject)
         what = f"records of {does.lanes}{' with random bits' if does.rounding == 'stochastic' else ''}"
         what += ", which decide about all others," if self._decides(subject, does, kernel) else ""
@@ -259,8 +270,6 @@ class _Lab:
 
     def _beside_upstream(self, subject: Subject, upstream: Subject | None, does: Quantizes | Launches) -> Ran:
         """Return the bytes that the kernels of an object file store, compared with those that upstream's store."""
-        from fp4patch.proof.execution import chosen_inputs  # noqa: PLC0415
-
         if not upstream:
             raise ProofError("upstream's code converts for no target that was requested: nothing to compare with")
         names, theirs = (_kernels(code, does) for code in (subject, upstream))
