@@ -290,7 +290,7 @@ def examine(
         return Tried(release, None, (("fetch", "the tree does not state its version"),))
     verified = {}
     for options in verifications:
-        if release.target.name in catalog.variant(options.variant).targets:
+        if release.target.name in catalog.variant(options.variant or "").targets:
             said = list(failures(tree, options))
             verified[options.variant] = "fail" if said else "pass"
             wrong += [(f"verify --variant {options.variant}", reason) for reason in said]

@@ -21,8 +21,6 @@ ROWS = 12
 """Rows of the short table: with verdict and effect they fill one screen."""
 LEGEND = f"pristine → patched; {NONE}: it does not compile; FP4 cvt: conversions by the hardware"
 MORE = "--details: every row, execution and unchecked line; --report FILE.html: both listings"
-Numbers = tuple[tuple[int, int, int] | None, ...]
-"""Instructions, branches and FP4 conversions of the code before and after."""
 
 
 def effect(report: VerifyReport) -> Iterator[str]:
@@ -41,15 +39,14 @@ def effect(report: VerifyReport) -> Iterator[str]:
 
 def _lengths(rows: Sequence[ProbeResult]) -> Iterator[str]:
     """Yield the greatest gain of these targets, and how much of their code is new."""
-    shorter = [row for row in rows if row.before and row.after and row.after.size < row.before.size]
-    if shorter:
-        best = max(shorter, key=lambda row: (row.probe.endswith(EIGHT_VALUES), _factor(row)))
-        (before, branches, _), (after, left, _) = filter(None, _numbers(best))
-        fewer = f", {branches} → {left} branches" if branches else ""
-        yield f"{best.arch} {short_name(best.probe)}: {before} → {after} instructions{fewer}"
-    if new := [row for row in rows if row.after and not row.before]:
-        archs = listed(dict.fromkeys(row.arch for row in new))
-        yield f"{archs}: {counted(len(new), 'probe compiles', 'probes compile')} that upstream's text does not"
+    both = ((row, row.before, row.after) for row in rows if row.before and row.after)
+    if shorter := [found for found in both if found[2].size < found[1].size]:
+        best, old, new = max(shorter, key=lambda found: (found[0].probe.endswith(EIGHT_VALUES), _factor(found[0])))
+        fewer = f", {old.branches} → {new.branches} branches" if old.branches else ""
+        yield f"{best.arch} {short_name(best.probe)}: {old.size} → {new.size} instructions{fewer}"
+    if alone := [row for row in rows if row.after and not row.before]:
+        archs = listed(dict.fromkeys(row.arch for row in alone))
+        yield f"{archs}: {counted(len(alone), 'probe compiles', 'probes compile')} that upstream's text does not"
 
 
 def _exact(executed: Executed) -> Iterator[str]:
@@ -153,10 +150,10 @@ def _rows(results: Sequence[ProbeResult], *, every: bool) -> RenderableType:
 
     Targets where all numbers are the same share a row.
     """
-    alike: dict[tuple[str, Numbers, Verdict], list[ProbeResult]] = {}
+    alike: dict[tuple[str, tuple[str, ...], Verdict], list[ProbeResult]] = {}
     for row in results:
         if every or differs(row):
-            alike.setdefault((row.probe, _numbers(row), row.verdict), []).append(row)
+            alike.setdefault((row.probe, _changes(row), row.verdict), []).append(row)
     rows = sorted(alike.values(), key=lambda same: by_effect(same[0]))
     shown, same = rows if every else rows[:ROWS], sum(bool(row.identical) for row in results)
     columns = [folded("probe"), folded("targets"), *map(number, ("instructions", "branches", "FP4 cvt"))]
@@ -176,14 +173,14 @@ def differs(row: ProbeResult) -> bool:
 
 def _cells(same: Sequence[ProbeResult]) -> tuple[RenderableType | str, ...]:
     row = same[0]
-    before, after = ([NONE] * 3 if side is None else side for side in _numbers(row))
-    changes = (f"{old} → {new}" for old, new in zip(before, after, strict=True))
     archs = " ".join(str(result.arch).removeprefix("sm_") for result in same)
-    return (short_name(row.probe), archs, *changes, Text(row.verdict.value, style=STYLES[row.verdict]))
+    return (short_name(row.probe), archs, *_changes(row), Text(row.verdict.value, style=STYLES[row.verdict]))
 
 
-def _numbers(row: ProbeResult) -> Numbers:
-    return tuple((side.size, side.branches, side.fp4) if side else None for side in (row.before, row.after))
+def _changes(row: ProbeResult) -> tuple[str, ...]:
+    """Return instructions, branches and FP4 conversions of the code before and after."""
+    sides = ((side.size, side.branches, side.fp4) if side else (NONE,) * 3 for side in (row.before, row.after))
+    return tuple(f"{old} → {new}" for old, new in zip(*sides, strict=True))
 
 
 def by_effect(row: ProbeResult) -> tuple[bool, float]:

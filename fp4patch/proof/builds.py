@@ -79,11 +79,8 @@ def _unrecorded(target: str, rows: Iterable[BuildRow]) -> Iterator[SetAside]:
         yield SetAside(f"{target}/build", because)
 
 
-_Rows = Mapping[tuple[str, str], BuildRow]
-"""Results of a build by CUDA release and arch list."""
-
-
-def _rows(build: Build, root: Path, lists: Iterable[str]) -> _Rows:
+def _rows(build: Build, root: Path, lists: Iterable[str]) -> Mapping[tuple[str, str], BuildRow]:
+    """Return the results of a build by CUDA release and arch list."""
     asked = [(cuda, archs) for cuda in (*build.cuda, _LATER) for archs in lists]
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
     return dict(zip(asked, adapters.evaluate(root, build, written), strict=True))

@@ -127,13 +127,7 @@ def compile_probes(request: CompileRequest) -> CompiledProbes:
 def _compiled(
     request: CompileRequest, builder: _Builder, sides: Mapping[str, Side], pool: ThreadPoolExecutor
 ) -> CompiledProbes:
-    targets = {probe.id: probe.targets(request.archs, also=request.own_targets) for probe, _ in request.probes}
-    units = [
-        (members, arch)
-        for unit in _units(request.probes)
-        for arch in dict.fromkeys(arch for probe, _ in unit for arch in targets[probe.id])
-        if (members := [(probe, source) for probe, source in unit if arch in targets[probe.id]])
-    ]
+    units = _units(request)
     futures: dict[Future[list[Compilation]], tuple[_Unit, Arch, str]] = {
         pool.submit(builder.build, unit, arch, sides[side]): (unit, arch, side)
         for unit, arch in units
@@ -154,23 +148,28 @@ def _compiled(
         for flags in CONFIGURATIONS
     ]
     configured = tuple(result for future in otherwise for result in future.result())
-    return CompiledProbes(
-        request, tuple((probe, arch) for probe, _ in request.probes for arch in targets[probe.id]), built, configured
-    )
+    pairs = tuple((probe, arch) for probe, _ in request.probes for arch in _targets(request, probe))
+    return CompiledProbes(request, pairs, built, configured)
 
 
 _Unit = list[tuple[Probe, Path]]
 """Probes that are compiled by one run of the compiler."""
 
 
-def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
-    """Return the probes in their order; those that are marked ``together`` at the first one's position."""
-    units: dict[object, _Unit] = {}
-    for probe, source in probes:
+def _targets(request: CompileRequest, probe: Probe) -> tuple[Arch, ...]:
+    return probe.targets(request.archs, also=request.own_targets)
+
+
+def _units(request: CompileRequest) -> list[tuple[_Unit, Arch]]:
+    """Return the probes in their order, with each target; those that are marked ``together`` at the first one's
+    position."""
+    units: dict[tuple[object, Arch], _Unit] = {}
+    for probe, source in request.probes:
         alone = not probe.together or probe.kind is not ProbeKind.SASS
         name: object = probe.id if alone else (probe.together, probe.include, probe.uses)
-        units.setdefault(name, []).append((probe, source))
-    return list(units.values())
+        for arch in _targets(request, probe):
+            units.setdefault((name, arch), []).append((probe, source))
+    return [(unit, arch) for (_, arch), unit in units.items()]
 
 
 class _Builder(Compiler):

@@ -164,32 +164,22 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
     for statement in _statements(source):
         for line in statement.lines:
             of_line.setdefault(line, []).append(statement)
-    lines: list[int] = []
-    function = previous = 0
+    places: dict[int, tuple[int, tuple[int, ...]]] = {}  # of each line of a function: its neighbours, and its scope
+    neighbours = previous = 0
     for line in sorted(changed):
-        inside = of_line.get(line, ())
-        owner = max((part.scope[0] for part in inside if part.scope), default=0)
-        if lines and (line > previous + 1 or (owner and owner != function)):
-            yield from _of_statements(lines, function, of_line)
-            lines = []
+        neighbours += line > previous + 1
         previous = line
-        if owner:
-            function = owner
-            lines.append(line)
-        elif inside:
+        scopes = [part.scope for part in of_line.get(line, ())]
+        if function := max((scope[0] for scope in scopes if scope), default=0):
+            places[line] = neighbours, min((scope for scope in scopes if scope[:1] == (function,)), key=len)
+        elif scopes:
             yield Hunk("declaration", (line,))
-    if lines:
-        yield from _of_statements(lines, function, of_line)
-
-
-def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[CodePart]]) -> Iterator[Hunk]:
-    """Yield a hunk for the function's own lines, and for each of its branches; one has those inside of it too."""
-    by_line = {line: [part for part in of_line[line] if part.scope[:1] == (function,)] for line in lines}
-    scopes = {line: min((part.scope for part in inside), key=len) for line, inside in by_line.items()}
-    for scope in dict.fromkeys(scopes.values()):
-        inside = {part for parts in by_line.values() for part in parts if part.scope[: len(scope)] == scope}
+    for place in dict.fromkeys(places.values()):
+        neighbours, scope = place
+        beside = (part for line, (other, _) in places.items() if other == neighbours for part in of_line[line])
+        inside = {part for part in beside if part.scope[: len(scope)] == scope}
         spans = {part.lines for part in inside} | {part.block for part in inside if part.block}
-        own = tuple(line for line in lines if scopes[line] == scope)
+        own = tuple(line for line, other in places.items() if other == place)
         yield Hunk("statement", own, tuple(sorted(spans, key=lambda span: span.start)))
 
 

@@ -110,7 +110,8 @@ def judge(rules: Iterable[Rule], before: SassListing | None, after: SassListing)
     """
     checks = tuple(check for rule in rules for check in _checks(rule, before, after))
     acts = any(instruction.opcode.split(".")[0] in _ACTS for instruction in after.instructions)
-    return checks if acts else (*checks, _IDLE)
+    because, detail = "code that does nothing breaks no rule", "the compiler left nothing that has an effect"
+    return checks if acts else (*checks, Check("stores something", because, Verdict.FAIL, detail))
 
 
 _HARMLESS = frozenset(
@@ -153,14 +154,6 @@ def _widest_store(listing: SassListing) -> int:
     stores = [words for name, *words in opcodes if name in ("ST", "STG")]
     widths = (max((_WIDTHS[word] for word in words if word in _WIDTHS), default=4) for words in stores)
     return max(widths, default=0)
-
-
-_IDLE = Check(
-    "stores something",
-    "code that does nothing breaks no rule",
-    Verdict.FAIL,
-    "the compiler left nothing of the probe that has an effect",
-)
 
 
 def unjudged(

@@ -80,12 +80,14 @@ def find_toolchain(
             help=f"{INSTALL} brings one",
         )
     host, host_version = _host_compiler(environ, root)
+    # The profile of CUDA 13.0 and 13.1, installed as wheels, names lib64.
+    library = ("-L", str(root / "lib")) if (root / "lib").is_dir() and not (root / "lib64").is_dir() else ()
     return Toolchain(
         root=root,
         nvcc=nvcc,
         host_compiler=host,
         nvdisasm=nvdisasm,
-        flags=("-ccbin", str(host), *_library_flags(root)),
+        flags=("-ccbin", str(host), *library),
         environ={name: environ[name] for name in _PASSED_ON if name in environ},
         fingerprint=_fingerprint([*(root / name for name in _WHAT_COMPILES), nvdisasm, host]),
         info=ToolchainInfo(
@@ -159,11 +161,6 @@ def _fingerprint(programs: Sequence[Path]) -> str:
             beginning, size = file.read(_BEGINNING), os.fstat(file.fileno()).st_size
         digest.update(b"%d:%d:" % (size, len(beginning)) + beginning)
     return digest.hexdigest()
-
-
-def _library_flags(root: Path) -> tuple[str, ...]:
-    """Return the flag that names ``lib`` where the profile names ``lib64``: CUDA 13.0 and 13.1, installed as wheels."""
-    return ("-L", str(root / "lib")) if (root / "lib").is_dir() and not (root / "lib64").is_dir() else ()
 
 
 def _host_compiler(environ: Mapping[str, str], root: Path) -> tuple[Path, str]:

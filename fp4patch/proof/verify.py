@@ -43,8 +43,8 @@ from fp4patch.tree.locked import locked
 class VerifyRequest:
     """What the user asked for, as the command line gives it; the help texts of its options explain each."""
 
-    variant: str = ""
-    """Empty: the one that the trees' receipts name."""
+    variant: str | None = None
+    """None: the one that the trees' receipts name."""
     archs: str | None = None
     """``sm_120a,sm_121a``; None: the variant's own."""
     torch_include: Path | None = None

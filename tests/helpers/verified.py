@@ -6,10 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fp4patch.catalog.rule import Rule
+from fp4patch.catalog.target import StatedVersion, Target
 from fp4patch.core.results import Problem
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
 from fp4patch.proof.judge import judged, unjudged
 from fp4patch.proof.result import ProbeResult
+
+TARGET = Target(
+    name="lib",
+    title="a library of one function",
+    marks=("include/lib.h",),
+    version=StatedVersion(files=("include/lib.h",), pattern="A (.)"),
+    include=("include", "tools/include"),  # the second is not there, as in a wheel's copy
+    git="",
+    tag="",
+)
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,6 @@ OPCODES = {
     "BRA": InstructionClass.BRANCH,
     "LDL": InstructionClass.LOCAL,
     "DADD": InstructionClass.F64,
-    "FADD": InstructionClass.FLOAT,
-    "STG.E": InstructionClass.MEMORY,
-    "STL": InstructionClass.LOCAL,
-    "EXIT": InstructionClass.CONTROL,
 }
 
 
@@ -37,11 +33,9 @@ def listing(*opcodes: str) -> SassListing:
 
 
 def exactly(*opcodes: str) -> SassListing:
-    return SassListing(
-        instructions=tuple(Instruction(16 * n, "", opcode, "", OPCODES[opcode]) for n, opcode in enumerate(opcodes)),
-        labels={},
-        code_sha256="0",
-    )
+    classes = [OPCODES.get(opcode, InstructionClass.OTHER) for opcode in opcodes]
+    code = (Instruction(16 * n, "", opcode, "", classes[n]) for n, opcode in enumerate(opcodes))
+    return SassListing(instructions=tuple(code), labels={}, code_sha256="0")
 
 
 def one(rule: Rule, after: SassListing, before: SassListing | None = None) -> Check:
@@ -80,10 +74,6 @@ def test_each_kind_of_instruction_can_be_excluded(name: Metric, opcode: str) -> 
     assert one(rule(without=(name,)), listing("FADD", "FADD")).verdict is Verdict.PASS
     failed = one(rule(without=(name,)), listing("FADD", opcode, opcode))
     assert (failed.verdict, failed.detail) == (Verdict.FAIL, f"2 {opcode}")
-
-
-def test_nothing_checked_is_a_failure() -> None:
-    assert overall(()) is Verdict.FAIL
 
 
 @pytest.mark.parametrize("opcodes", [("EXIT",), ("FADD", "STL", "EXIT")])
@@ -151,13 +141,6 @@ def test_requires_and_forbids_search_in_the_operands_too() -> None:
         assert one(rule(forbids=(pattern,)), after).verdict.failed is found
 
 
-def compiled(*opcodes: str) -> SassListing:
-    instructions = tuple(
-        Instruction(16 * n, "", opcode, "", InstructionClass.OTHER) for n, opcode in enumerate(opcodes)
-    )
-    return replace(listing(), instructions=instructions)
-
-
 @pytest.mark.parametrize(
     ("pristine", "patched", "found"),
     [
@@ -170,7 +153,7 @@ def compiled(*opcodes: str) -> SassListing:
     ],
 )
 def test_effects_that_no_execution_shows_are_those_of_upstream(pristine: str, patched: str, found: str) -> None:
-    before, after = compiled(*pristine.split()), compiled(*patched.split())
+    before, after = exactly(*pristine.split()), exactly(*patched.split())
     failed = list(effects(after, [before]))
     assert [check.detail for check in failed] == [found] * bool(found)
     assert all(check.verdict.failed for check in failed)

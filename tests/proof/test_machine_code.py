@@ -44,15 +44,6 @@ def test_every_golden_listing_is_understood(path: Path) -> None:
     assert [i.address for i in listing.instructions] == list(range(start, start + 16 * listing.size, 16))
 
 
-def test_the_conversion_is_seen_for_what_it_is() -> None:
-    for arch in ("sm_120a", "sm_121a"):
-        listing = read(golden(f"e2m1.{arch}"), arch)
-        (conversion,) = [i for i in listing.instructions if i.cls is InstructionClass.FP4]
-        assert conversion.opcode == "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"
-        assert conversion.operands == "R0, R5, R4, RZ"
-        assert listing.size == 13
-
-
 def test_predicates_branches_and_classes_are_read() -> None:
     listing = read(golden("branches.sm_121a"))
     assert any(i.predicate.startswith("@P") for i in listing.instructions)

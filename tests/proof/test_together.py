@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from verified import Verified, verified
+from verified import TARGET, Verified, verified
 
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
-from fp4patch.catalog.target import StatedVersion, Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.core.results import Verdict
@@ -27,15 +26,6 @@ from fp4patch.sass.translate import translate
 
 A121 = Arch(12, 1, "a")
 CACHE = cache_dir() / "compilations"
-TARGET = Target(
-    name="lib",
-    title="a library",
-    marks=("include/lib.h",),
-    version=StatedVersion(files=("include/lib.h",), pattern="A (.)"),
-    include=("include",),
-    git="",
-    tag="",
-)
 LIB = """\
 #pragma once
 __device__ inline float scale(float x) {

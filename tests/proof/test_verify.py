@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 from processes import alive, wait_for
-from verified import Verified, verified
+from verified import TARGET, Verified, verified
 
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Rule
-from fp4patch.catalog.target import StatedVersion, Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
@@ -28,15 +27,6 @@ from fp4patch.proof.view import Side, SourceView
 from fp4patch.sass.instruction import InstructionClass
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
-TARGET = Target(
-    name="lib",
-    title="a library of one function",
-    marks=("include/lib.h",),
-    version=StatedVersion(files=("include/lib.h",), pattern="A (.)"),
-    include=("include", "tools/include"),  # the second is not there, as in a wheel's copy
-    git="",
-    tag="",
-)
 # The header includes its sibling: a patched sibling must not reach the pristine side.
 LIB = '#include "detail/scale.h"\n__device__ inline float scaled(float x) { return scale(x); }\n'
 PRISTINE = "__device__ inline float scale(float x) { return x * 3.0f; }\n"

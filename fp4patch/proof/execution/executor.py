@@ -165,8 +165,12 @@ class _Lab:
         return ran
 
     def _result(self, subject: Subject, upstream: Subject | None) -> Ran:
+        """Return the result of a subject; ProofError if threads meet in a conversion, which callers may reach with some
+        of their threads alone."""
         if subject.listing and isinstance(subject.does, Executes):
-            _must_not_wait(subject.listing)
+            code = (code for code in subject.listing.instructions if code.opcode.split(".")[0] in _TOGETHER)
+            if waits := next(code, None):
+                raise ProofError("it waits for other threads, or gets their values", help=waits.operation)
         if subject.swept:
             return self._of_all_inputs(subject.swept, self._kernel(subject))
         if not isinstance(subject.does, Executes):
@@ -317,13 +321,6 @@ def _kernels(subject: Subject, does: Quantizes | Launches) -> list[str]:
     if not names:
         raise ProofError(f"no kernel is named {does.kernels}")
     return names
-
-
-def _must_not_wait(listing: SassListing) -> None:
-    """ProofError if threads meet in a conversion, which callers may reach with some of their threads alone."""
-    waits = [code for code in listing.instructions if code.opcode.split(".")[0] in _TOGETHER]
-    if waits:
-        raise ProofError("it waits for other threads, or gets their values", help=waits[0].operation)
 
 
 _TOGETHER = frozenset(("ATOMS", "B2R", "BAR", "ELECT", "MATCH", "REDUX", "SHFL", "VOTE", "VOTEU", "WARPSYNC"))

@@ -6,8 +6,9 @@ alone, which are monotone: then all floats with the same half have the same code
 of each half decide, with the bytes on both sides of their threshold, and with the least and the greatest byte.
 """
 
-import struct
 from collections.abc import Sequence
+
+import numpy as np
 
 from fp4patch.catalog.probe import Executes, stored_bits
 from fp4patch.sass.bit_functions import NO, OTHER, YES, ZERO, Atom, Symbols, Word, constant
@@ -20,6 +21,7 @@ SCALE = 2.0**-14
 FROM = (8, 6)
 """Compute capability from which the encoder has this form: its minimum of halves with a sign came with it. The form
 before it compares a value's bits, and nothing is proven of it."""
+_ONE = 0x3F80_0000  # bits of 1 as a float
 _PLACES = (0, 2, 1, 3)
 """Value of each byte of a random word (PTX ISA, ``cvt``, the figure of the random bits for ``.e2m1x4``)."""
 
@@ -68,7 +70,7 @@ def _followed(
 
 def _entered(symbols: Symbols, code: Word, value: Word, factors: Sequence[float]) -> str:
     """Return how a float comes into a code otherwise than by its half, if it does."""
-    bits, seen = [_single(factor) for factor in factors], set[Atom]()
+    bits, seen = np.array(factors, dtype=np.float32).view(np.uint32).tolist(), set[Atom]()
     ready = symbols.atoms(bit.diagram for bit in code)
     while ready:
         atom = ready.pop()
@@ -101,9 +103,4 @@ def _products(symbols: Symbols, diagrams: Sequence[int], value: Word) -> list[in
     if len(constants) != 1 or (before := _products(symbols, others[0], value)) is None:
         return None
     by = sum(1 << at for at, diagram in enumerate(constants[0]) if diagram == YES)
-    return [*before, by] if by != _single(1.0) else before
-
-
-def _single(number: float) -> int:
-    (bits,) = struct.unpack("<I", struct.pack("<f", number))
-    return int(bits)
+    return [*before, by] if by != _ONE else before
