@@ -41,51 +41,40 @@ class Side:
         self.root = view.root.resolve()
         """The tree that this is a view of."""
         self._scratch = scratch
-        self._copied = False
         self._lock = threading.Lock()
-        self._files = _files(self.root, view.overlay, target.include)
-        self.digest = self._read(None)
+        self._contents = _contents(self.root, view.overlay, target.include)
+        digest = hashlib.sha256()
+        for name, content in sorted(self._contents.items()):
+            digest.update(f"{name}\0{len(content)}\0".encode(errors="surrogateescape") + content)
+        self.digest = digest.hexdigest()
         """SHA-256 over the names and contents of all files in the include directories."""
 
     def folder(self) -> Path:
-        """Return the view as a directory. ProofError where there is no room for it, or another process changes it."""
-        with self._lock:
-            if not self._copied and self._read(self._scratch) != self.digest:
-                raise ProofError(
-                    f"{self.root} was changed while it was being copied",
-                    help="verify it again when no other process changes it",
-                )
-            self._copied = True
-        return self._scratch
-
-    def _read(self, copy: Path | None) -> str:
-        """Return a hash over all files, and write them below a directory."""
-        digest = hashlib.sha256()
+        """Return the view as a directory. ProofError where there is no room for it."""
         try:
-            for name, source in sorted(self._files.items()):
-                content = source if isinstance(source, bytes) else source.read_bytes()
-                digest.update(f"{name}\0{len(content)}\0".encode(errors="surrogateescape") + content)
-                if copy:
-                    (copy / name).parent.mkdir(parents=True, exist_ok=True)
-                    (copy / name).write_bytes(content)
+            with self._lock:
+                for name, content in self._contents.items():
+                    (self._scratch / name).parent.mkdir(parents=True, exist_ok=True)
+                    (self._scratch / name).write_bytes(content)
+                self._contents.clear()  # it is written once
         except OSError as error:
             raise ProofError(
                 f"{self.root} cannot be copied to {self._scratch}: {error.strerror}",
                 help="its include directories are compiled from a copy; TMPDIR names another place for it",
             ) from error
-        return digest.hexdigest()
+        return self._scratch
 
 
-def _files(root: Path, overlay: Mapping[str, bytes | None], include: Sequence[str]) -> dict[str, Path | bytes]:
-    """Return the files of a view in its include directories, by path: where they are, or their contents."""
-    files: dict[str, Path | bytes] = {
-        path.relative_to(root).as_posix(): path for folder in include for path in _below(root / folder)
-    }
-    for name, content in overlay.items():
-        if any(PurePosixPath(name).is_relative_to(folder) for folder in include):
-            files.pop(name, None)
-            files |= {} if content is None else {name: content}
-    return files
+def _contents(root: Path, overlay: Mapping[str, bytes | None], include: Sequence[str]) -> dict[str, bytes]:
+    """Return the files of a view in its include directories, by path."""
+    paths = {name: PurePosixPath(name) for name in overlay}
+    inside = {n: overlay[n] for n, path in paths.items() if any(path.is_relative_to(folder) for folder in include)}
+    found = {path.relative_to(root).as_posix(): path for folder in include for path in _below(root / folder)}
+    try:
+        read = {name: path.read_bytes() for name, path in found.items() if name not in inside}
+    except OSError as error:
+        raise ProofError(f"{error.filename} cannot be read: {error.strerror}") from error
+    return read | {name: new for name, new in inside.items() if new is not None}
 
 
 def _below(folder: Path) -> Iterator[Path]:

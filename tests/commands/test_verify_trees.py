@@ -129,7 +129,7 @@ def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
             assert cli.run(["revert", str(tree)]) == 0
 
     options = VerifyRequest(variant="next2", archs="sm_120a", execute=False)
-    with pytest.raises(Fp4PatchError, match=r"changed while it was being (verified|copied)"):
+    with pytest.raises(Fp4PatchError, match="changed while it was being verified"):
         verify_trees([tree], options, on_progress=revert)
 
 
