@@ -1,4 +1,4 @@
-"""Interpreters of builds: one file for each kind of build that must be run to know what it compiles for.
+"""Interpreters of builds: one file for each target whose build must be run to know what it compiles for.
 
 An adapter runs the tree's own code, as a build would. It is no sandbox: SECURITY.md states what is executed.
 """
