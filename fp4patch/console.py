@@ -210,16 +210,14 @@ class _Unpadded:
             yield Segment.line()
 
 
-def table(
-    columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], *, gap: int = 2, head: str = "bold"
-) -> RenderableType:
-    """Return a table without lines. It has a header in the style ``head`` if a column has one.
+def table(columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], *, gap: int = 2) -> RenderableType:
+    """Return a table without lines. It has a header if a column has one.
 
     A cell that is a string stays on one line, whatever characters it contains.
     """
     headed = any(column.header for column in columns)
     own = [column.copy() for column in columns]  # a column of rich holds the cells of its table
-    made = Table(*own, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=head, show_header=headed)
+    made = Table(*own, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold", show_header=headed)
     for row in rows:
         made.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
     return _Unpadded(made)
@@ -230,16 +228,13 @@ def table(
 
 def problems(refusals: Sequence[Problem]) -> RenderableType:
     """Return the refusals: place, expected and found, nearest, and the recommended action; one block per problem."""
-    return Group(*(_problem(problem) for problem in _advised_once(refusals)))
+    return Group(*(part for problem in _advised_once(refusals) for part in _problem(problem)))
 
 
 def error(failure: Fp4PatchError) -> RenderableType:
     """Return an error with its problems, and the recommended next step."""
-    parts: list[RenderableType] = [label("error", failure.message, "bold red")]
-    parts += [_problem(problem, "  ") for problem in _advised_once(failure.problems, failure.help)]
-    if failure.help:
-        parts.append(label("help", failure.help, "bold", "  "))
-    return Group(*parts)
+    below = [part for problem in _advised_once(failure.problems, failure.help) for part in _problem(problem, "  ")]
+    return Group(label("error", failure.message, "bold red"), *below, *_help(failure.help, "  "))
 
 
 def _advised_once(refusals: Sequence[Problem], printed_below: str = "") -> Iterator[Problem]:
@@ -250,13 +245,16 @@ def _advised_once(refusals: Sequence[Problem], printed_below: str = "") -> Itera
         yield replace(problem, help="") if repeated else problem
 
 
-def _problem(problem: Problem, indent: str = "") -> RenderableType:
-    lines = problem_lines(problem)
-    parts: list[RenderableType] = [label("error", lines[0], "bold red", indent)]
-    parts += [Hanging(f"{indent}  ", line) for line in lines[1:]]
-    if problem.help:
-        parts.append(label("help", problem.help, "bold", f"{indent}  "))
-    return Group(*parts)
+def _problem(problem: Problem, indent: str = "") -> Iterator[RenderableType]:
+    first, *others = problem_lines(problem)
+    yield label("error", first, "bold red", indent)
+    yield from (Hanging(f"{indent}  ", line) for line in others)
+    yield from _help(problem.help, f"{indent}  ")
+
+
+def _help(text: str, indent: str) -> Iterator[RenderableType]:
+    if text:
+        yield label("help", text, "bold", indent)
 
 
 def problem_lines(problem: Problem) -> list[str]:

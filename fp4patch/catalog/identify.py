@@ -6,14 +6,16 @@ The version is only a hint: bundled copies can be wrong (xformers 0.0.35 states 
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.target import Target
 from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.release import is_version
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
 
     Refused, with a hint where one is near, if it is no tree of a known kind or of more than one.
     """
+    if said and not is_version(said):
+        raise UsageError(f"{said!r} is not a version", help="for example --target-version 4.3.5")
     root = Path(os.path.realpath(path))  # not resolve(): a loop of links is not a directory, and not a bug
     matches = [target for target in catalog.targets.values() if is_at(root, target)]
     if not matches and not os.path.isdir(root):  # noqa: PTH112 - nor is a name that is too long
@@ -42,7 +46,7 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
     if not matches:
         raise Refused(f"{path} is not a source tree of a known target", help=_hint(root, catalog))
     target = matches[0]
-    return Identified(root, target, _parse(said) if said else claimed_version(root, target))
+    return Identified(root, target, Version(said) if said else claimed_version(root, target))
 
 
 def identify_all(paths: Iterable[Path], catalog: Catalog, said: str | None = None) -> list[Identified]:
@@ -88,26 +92,12 @@ def unreadable(error: PermissionError) -> Refused:
 def claimed_version(root: Path, target: Target) -> Version | None:
     """Return the version that the tree's own files state; None if they do not, or not as a version."""
     for file in target.version.files:
-        if statement := re.search(target.version.pattern, _text(root / file), re.MULTILINE):
-            try:
-                return Version(".".join(statement.groups()))
-            except InvalidVersion:
-                return None
+        with suppress(OSError):
+            text = (root / file).read_text(encoding="utf-8", errors="replace")
+            if statement := re.search(target.version.pattern, text, re.MULTILINE):
+                version = ".".join(statement.groups())
+                return Version(version) if is_version(version) else None
     return None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _parse(said: str) -> Version:
-    try:
-        return Version(said.removeprefix("v"))
-    except InvalidVersion:
-        raise UsageError(f"{said!r} is not a version", help="for example --target-version 4.3.5") from None
 
 
 def _hint(root: Path, catalog: Catalog) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from packaging.tags import Tag
 
 _BLOCK = 1 << 22
-"""Bytes that are kept: a reader of a member goes forward."""
+"""Bytes that are read at once, and kept: a reader of a member goes forward."""
 
 
 class _Ranged(io.RawIOBase):
@@ -35,7 +35,6 @@ class _Ranged(io.RawIOBase):
     def __init__(self, url: str, session: requests.Session, size: int) -> None:
         self._url, self._session, self._size = url, session, size
         self._at = 0
-        self._block = (-1, b"")  # number and content
 
     def seekable(self) -> bool:
         """Return True."""
@@ -51,21 +50,17 @@ class _Ranged(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: object) -> int:
-        """Read what the block at the position has; OSError where the server does not answer."""
+        """Read what the buffer has room for; OSError where the server does not answer."""
         view = memoryview(cast("bytearray", buffer))
-        number, begin = divmod(self._at, _BLOCK)
-        if self._at >= self._size:
+        first, end = self._at, min(self._at + len(view), self._size)
+        if first >= end:
             return 0
-        if number != self._block[0]:
-            first, end = number * _BLOCK, min((number + 1) * _BLOCK, self._size)
-            answer = self._session.get(self._url, headers={"Range": f"bytes={first}-{end - 1}"}, timeout=60)
-            if answer.status_code != 206 or len(answer.content) != end - first:
-                raise OSError(f"the index does not return bytes {first} to {end}: {answer.status_code}")
-            self._block = number, answer.content
-        piece = self._block[1][begin : begin + len(view)]
-        view[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
+        answer = self._session.get(self._url, headers={"Range": f"bytes={first}-{end - 1}"}, timeout=60)
+        if answer.status_code != 206 or len(answer.content) != end - first:
+            raise OSError(f"the index does not return bytes {first} to {end}: {answer.status_code}")
+        view[: end - first] = answer.content
+        self._at = end
+        return end - first
 
 
 @contextmanager
@@ -101,7 +96,7 @@ def _opened(url: str, session: requests.Session) -> Iterator[tuple[IO[bytes], in
                 file.seek(0)
                 yield cast("IO[bytes]", file), size
             return
-    yield cast("IO[bytes]", io.BufferedReader(_Ranged(url, session, int(total[1])), 1 << 20)), int(total[1])
+    yield cast("IO[bytes]", io.BufferedReader(_Ranged(url, session, int(total[1])), _BLOCK)), int(total[1])
 
 
 def _chosen(names: list[str], text: str, machine: str) -> str:

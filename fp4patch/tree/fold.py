@@ -77,7 +77,8 @@ def fold_tree(
         if done.outcomes or done.problems or path in tree.on_record:
             files[path] = done
     placed = {id(step) for file in files.values() for step, _ in file.outcomes}
-    placed |= {id(step) for path, steps in wanted.files.items() for step in steps if _is_refused(files.get(path))}
+    untried = [path for path, file in files.items() if file.problems and not file.outcomes]
+    placed |= {id(step) for path in untried for step in wanted.files.get(path, ())}
     unplaced = [(p, _unplaced(p.edit, wanted.tree.version)) for p in wanted.edits if id(p) not in placed]
     problems = [problem for done in files.values() for problem in done.problems]
     problems += [*_drifted(wanted, "", unplaced), *_in_part(wanted, files)]
@@ -90,11 +91,6 @@ def fold_tree(
     refused = {path for path, done in files.items() if done.problems}
     problems += [p for p in left if (p.patch, p.file) not in known and p.file not in refused]
     return FoldedTree(wanted.patches, files, tuple(unplaced), tuple(problems), tuple(remainders))
-
-
-def _is_refused(file: FoldedFile | None) -> bool:
-    """Tell whether no edit was tried on the file."""
-    return file is not None and bool(file.problems) and not file.outcomes
 
 
 def without_receipt(tree: LockedTree) -> Mapping[str, Problem]:

@@ -70,15 +70,11 @@ class ReceiptFile:
     __pydantic_config__: ClassVar = _STRICT
 
 
-def _is_patch_id(text: str) -> object:
-    return is_name(text.partition("/")[2])
-
-
 @dataclass(frozen=True)
 class KeptDiff:
     """A unified diff that was applied: its bytes are kept beside the pristine ones."""
 
-    patch: Annotated[str, must(_is_patch_id, "the id of a patch")]
+    patch: Annotated[str, must(lambda text: is_name(text.partition("/")[2]), "the id of a patch")]
     link: Annotated[str, must(is_link, "the address that it is from")]
     sha256: Sha256
     __pydantic_config__: ClassVar = _STRICT

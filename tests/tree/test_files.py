@@ -53,11 +53,6 @@ def test_refuses_what_is_no_file_of_the_tree_without_opening_it(tree: Path, rel:
     assert problem.found.startswith(found)
 
 
-@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbfint a;\r\nint b;\n\r", b"no newline", "\u2028\x0c\x85".encode()])
-def test_text_survives_byte_for_byte(data: bytes) -> None:
-    assert decode(data, "a.h").encode() == data
-
-
 @pytest.mark.parametrize(
     ("data", "found", "line"),
     [
