@@ -15,47 +15,41 @@ _BUILT = re.compile(r"(?:.*/)?build/(?:lib|temp|bdist)\.[^/]+")
 """Directories that setuptools fills: copies of Python files among them, which no build reads."""
 
 
-class SourceFiles:
-    """The source files of the tree at ``root``; what is located below ``apart`` is of other trees.
+def source_files(root: Path, apart: Iterable[Path]) -> tuple[list[str], list[str]]:
+    """Return the source files of the tree at ``root``, a real path, and its links to what is not searched.
 
-    Directories whose name begins with a dot, and virtual environments, are not of the tree.
+    What is located below ``apart`` is of other trees. Directories whose name begins with a dot, and virtual
+    environments, are not of the tree.
     """
+    files, outside, todo, others = [], [], [""], frozenset(map(os.path.realpath, apart))
+    while todo:
+        folder = todo.pop()
+        try:
+            entries = list(os.scandir(root / folder))
+        except PermissionError as error:
+            raise unreadable(error) from error
+        if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        for entry in entries:
+            name = f"{folder}{entry.name}"
+            if entry.is_symlink():
+                leads = entry.is_dir() or (is_source(entry.name) and entry.is_file())
+                outside += [name] if leads and not _is_searched(entry, root, others) else []
+            elif entry.is_dir():
+                skipped = entry.name.startswith(".") or entry.name in _APART or entry.path in others
+                todo += [] if skipped or _BUILT.fullmatch(name) else [f"{name}/"]
+            elif is_source(entry.name) and entry.is_file():
+                files.append(name)
+    return sorted(files), outside
 
-    def __init__(self, root: Path, apart: Iterable[Path] = ()) -> None:
-        self.root = Path(os.path.realpath(root))
-        self.apart = frozenset(os.path.realpath(path) for path in apart)
-        self.outside: list[str] = []
-        """Links that lead out of the tree, or to what is not searched."""
-        self.files = sorted(self._walk())
 
-    def _walk(self) -> Iterator[str]:
-        todo = [""]
-        while todo:
-            folder = todo.pop()
-            try:
-                entries = list(os.scandir(self.root / folder))
-            except PermissionError as error:
-                raise unreadable(error) from error
-            if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
-                continue
-            for entry in entries:
-                name = f"{folder}{entry.name}"
-                if entry.is_symlink():
-                    if (entry.is_dir() or (is_source(entry.name) and entry.is_file())) and not self._is_searched(entry):
-                        self.outside.append(name)
-                elif entry.is_dir():
-                    skipped = entry.name.startswith(".") or entry.name in _APART or entry.path in self.apart
-                    todo += [] if skipped or _BUILT.fullmatch(name) else [f"{name}/"]
-                elif is_source(entry.name) and entry.is_file():
-                    yield name
-
-    def _is_searched(self, link: os.DirEntry[str]) -> bool:
-        """Return whether what a link leads to is searched in its own place, or is of another tree."""
-        real = Path(os.path.realpath(link.path))
-        if any(real.is_relative_to(path) for path in self.apart):
-            return True
-        hidden = not real.is_relative_to(self.root) or any(p.startswith(".") for p in real.relative_to(self.root).parts)
-        return not hidden and (real.is_dir() or is_source(real.name))
+def _is_searched(link: os.DirEntry[str], root: Path, others: Iterable[str]) -> bool:
+    """Return whether what a link leads to is searched in its own place, or is of another tree."""
+    real = Path(os.path.realpath(link.path))
+    if any(real.is_relative_to(path) for path in others):
+        return True
+    hidden = not real.is_relative_to(root) or any(part.startswith(".") for part in real.relative_to(root).parts)
+    return not hidden and (real.is_dir() or is_source(real.name))
 
 
 @dataclass(frozen=True)

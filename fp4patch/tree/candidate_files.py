@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fp4patch.catalog.manifest import DATA, data_root, load
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.source_files import CandidateFiles, SourceFiles, glob
+from fp4patch.catalog.source_files import CandidateFiles, glob, source_files
 from fp4patch.core.store import files_hash, key, source_hash
 from fp4patch.edits import conversions, exact_tests
 from fp4patch.edits.language import LANGUAGES, language
@@ -56,17 +56,18 @@ def basis(tree: LockedTree, patched: Mapping[str, str]) -> str:
 
 def _sources(tree: LockedTree) -> Iterator[tuple[str, bytes | str | None]]:
     """Yield each source file and its bytes, None if they cannot be read, or the reason why they are not searched."""
-    sources = SourceFiles(tree.root, (tree.root / place for part in tree.known.target.contains for place in part.at))
-    for file in sources.files:
+    apart = (tree.root / place for part in tree.known.target.contains for place in part.at)
+    files, outside = source_files(tree.root, apart)
+    for file in files:
         content: bytes | str | None
         try:
-            with open(f"{sources.root}/{file}", "rb", buffering=0) as opened:  # noqa: PTH123 - a Path takes long
+            with open(f"{tree.root}/{file}", "rb", buffering=0) as opened:  # noqa: PTH123 - a Path takes long
                 content = opened.read() if os.fstat(opened.fileno()).st_size <= LARGEST else TOO_LARGE
         except OSError:
             content = None
         tree.hashes[file] = sha256(content) if isinstance(content, bytes) else str(content)
         yield file, content
-    for link in sources.outside:
+    for link in outside:
         tree.hashes[link] = OUTSIDE
         yield link, OUTSIDE
 

@@ -7,17 +7,19 @@ from pathlib import Path
 
 from fp4patch.console import document
 from fp4patch.core.arch import Arch
-from fp4patch.core.document import HIDDEN, Document, Report, key, shown
+from fp4patch.core.document import HIDDEN, Report, key, shown
 from fp4patch.core.results import Verdict
 
 
 @dataclass(frozen=True)
-class Part(Document):
-    """A part."""
+class Declared(Report):
+    """A document with a value of each kind."""
 
-    target: Arch
+    path: Path
+    targets: tuple[Arch, ...]
+    names: dict[Verdict, int]
     kind: Verdict = field(metadata=key("class"))
-    code: bytes = field(default=b"\xff", metadata=HIDDEN)
+    code: bytes = field(metadata=HIDDEN)
 
     @property
     @shown("size")
@@ -26,28 +28,9 @@ class Part(Document):
         return len(self.code)
 
 
-@dataclass(frozen=True)
-class Whole(Report):
-    """A document."""
-
-    parts: tuple[Part, ...]
-    names: dict[Verdict, int]
-
-
-PART = {"target": "sm_121a", "class": "pass", "size": 1}
-
-
 def test_a_document_has_the_fields_and_the_shown_properties_under_their_keys() -> None:
-    found = document(Whole((Part(Arch.parse("12.1a"), Verdict.PASS),), {Verdict.FAIL: 2}))
-    assert found == {"schema": 1, "parts": [PART], "names": {"fail": 2}}
+    not_utf8 = Path("a\udc80")
+    found = document(Declared(not_utf8, (Arch.parse("12.1a"),), {Verdict.FAIL: 2}, Verdict.PASS, b"\xff"))
+    fields = {"path": "a\udc80", "targets": ["sm_121a"], "names": {"fail": 2}, "class": "pass"}
+    assert found == {"schema": 1} | fields | {"size": 1}
     assert next(iter(found)) == "schema"
-
-
-def test_a_name_that_is_not_utf8_survives() -> None:
-    @dataclass(frozen=True)
-    class Named(Report):
-        """A document with a path."""
-
-        path: Path
-
-    assert document(Named(Path("a\udc80")))["path"] == "a\udc80"

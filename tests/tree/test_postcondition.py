@@ -12,6 +12,8 @@ import pytest
 from command import Said
 from small_cutlass import CONVERTER, GUARD
 
+Command = Callable[..., Said]
+GetVllm = Callable[[str], Path]
 IN_PYTHON = (
     "vllm/cute_utils/cvt.py",
     "vllm/models/deepseek_v4/common/ops/fused_indexer_q.py",
@@ -19,9 +21,7 @@ IN_PYTHON = (
 )
 
 
-def test_python_with_the_instruction_is_named_by_apply_and_status(
-    vllm: Callable[[str], Path], fp4patch: Callable[..., Said]
-) -> None:
+def test_python_with_the_instruction_is_named_by_apply_and_status(vllm: GetVllm, fp4patch: Command) -> None:
     tree = vllm("0.33.0")
     said = fp4patch("apply", "--variant", "next3", "--diff", tree).out
     for file in IN_PYTHON:
@@ -52,7 +52,7 @@ def generated(tree: Path) -> None:
     ],
 )
 def test_a_place_that_no_edit_finds_is_refused_by_name(
-    vllm: Callable[[str], Path], fp4patch: Callable[..., Said], place: str, old: str, new: str
+    vllm: GetVllm, fp4patch: Command, place: str, old: str, new: str
 ) -> None:
     tree = vllm("0.14.1")
     if place == GENERATED:
@@ -70,7 +70,7 @@ def test_a_place_that_no_edit_finds_is_refused_by_name(
 
 
 def test_code_that_comes_after_apply_and_that_no_edit_finds_is_drift_of_the_tree(
-    vllm: Callable[[str], Path], fp4patch: Callable[..., Said]
+    vllm: GetVllm, fp4patch: Command
 ) -> None:
     tree = vllm("0.14.1")
     fp4patch("apply", "--variant", "next3", tree)
@@ -82,9 +82,7 @@ def test_code_that_comes_after_apply_and_that_no_edit_finds_is_drift_of_the_tree
     assert [one["because"].partition(":")[0] for one in status["patches"] if one["state"] == "drifted"] == [GENERATED]
 
 
-def test_copies_that_setuptools_makes_are_not_of_the_tree(
-    vllm: Callable[[str], Path], fp4patch: Callable[..., Said]
-) -> None:
+def test_copies_that_setuptools_makes_are_not_of_the_tree(vllm: GetVllm, fp4patch: Command) -> None:
     """`pip install .` in a patched tree leaves its Python files in build/lib.PLATFORM, which the next build fills."""
     tree = vllm("0.33.0")
     assert fp4patch("apply", "--variant", "next3", tree).status == 0
@@ -97,7 +95,7 @@ def test_copies_that_setuptools_makes_are_not_of_the_tree(
 
 @pytest.mark.parametrize(("place", "link"), [("csrc/moved", "../moved"), ("moved", "../../moved"), (".m", "../../.m")])
 def test_a_directory_behind_a_link_is_patched_where_it_is_or_refused(
-    vllm: Callable[[str], Path], fp4patch: Callable[..., Said], place: str, link: str
+    vllm: GetVllm, fp4patch: Command, place: str, link: str
 ) -> None:
     tree = vllm("0.14.1")
     (tree / "csrc/quantization/fp4").rename(tree / place)
@@ -111,7 +109,7 @@ def test_a_directory_behind_a_link_is_patched_where_it_is_or_refused(
         assert place == ".m" or f"{place}/nvfp4_utils.cuh" in said.err
 
 
-def test_what_a_release_has_is_never_not_needed(vllm: Callable[[str], Path], fp4patch: Callable[..., Said]) -> None:
+def test_what_a_release_has_is_never_not_needed(vllm: GetVllm, fp4patch: Command) -> None:
     tree = vllm("0.14.1")
     for file in tree.glob("csrc/**/generate_kernels.py"):
         file.write_text(file.read_text().replace("SUPPORT_FP8", "WITH_FP8").replace("[89, 120]", "(89, 120)"))
@@ -120,9 +118,7 @@ def test_what_a_release_has_is_never_not_needed(vllm: Callable[[str], Path], fp4
     assert "which releases >=0.12 have" in refused.err
 
 
-def test_a_define_in_another_header_is_refused(
-    tree_copy: Callable[[str, str], Path], fp4patch: Callable[..., Said]
-) -> None:
+def test_a_define_in_another_header_is_refused(tree_copy: Callable[[str, str], Path], fp4patch: Command) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     config = tree / "include/cutlass/arch/config.h"
     more = "#if __CUDA_ARCH__ == 1210\n#define CUDA_PTX_FP4FP6_CVT_ENABLED 1\n#endif\n"
@@ -133,7 +129,7 @@ def test_a_define_in_another_header_is_refused(
 
 
 def test_the_diff_of_files_with_carriage_returns_applies_with_git(
-    tree_copy: Callable[[str, str], Path], fp4patch: Callable[..., Said], tmp_path: Path
+    tree_copy: Callable[[str, str], Path], fp4patch: Command, tmp_path: Path
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     for file in (GUARD, CONVERTER):
