@@ -307,6 +307,8 @@ def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[State
     """Return the conversions of a known tree by what is left of each for a target, without what a build defines."""
     found: dict[Left, list[Statement]] = {}
     for source in project.sources.values():
+        if all(statement.kind is not StatementKind.CONVERSION for statement in source.statements):
+            continue
         for statement, (what, _) in what_is_left(source, project.preprocessor(target, cuda)).items():
             if statement.kind is StatementKind.CONVERSION:
                 found.setdefault(what, []).append(statement)

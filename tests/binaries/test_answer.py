@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
+from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets, wheel_of
 
 from fp4patch import cli
 from fp4patch.binaries import answer as answers
@@ -149,26 +148,19 @@ def test_code_that_is_built_for_the_right_target_is_not_to_be_built_for_it(libra
     assert "sm_120a" not in found.todo
 
 
-def wheel(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
 def test_a_wheel_for_another_processor_says_so(library: Library, tmp_path: Path) -> None:
     members = {"p/a.so": library("a", BOTH, "120f").read_bytes()}
-    found = scan.examine(wheel(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl", members)).answers
+    found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl", members)).answers
     assert [one.answer for one in found] == ["yes", "reservation"]
     assert "x86-64" in found[1].because
-    found = scan.examine(wheel(tmp_path / "p-1-cp312-abi3-manylinux_2_31_aarch64.whl", members)).answers
+    found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_aarch64.whl", members)).answers
     assert [one.answer for one in found] == ["yes", "yes"]
 
 
 def test_sources_that_are_compiled_later_are_not_judged(
     library: Library, tmp_path: Path, doctor: Callable[..., tuple[int, dict[str, Any]]]
 ) -> None:
-    path = wheel(tmp_path / "p-1-py3-none-any.whl", {"p/csrc/quantize.cu": CONVERTS.encode(), "p/a.py": b""})
+    path = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/csrc/quantize.cu": CONVERTS.encode(), "p/a.py": b""})
     status, document = doctor("--for", "gb10", path)
     assert status == 1
     assert document["verdict"] == document["binaries"][0]["answers"][0]["answer"] == "not-judged"
@@ -197,7 +189,7 @@ def test_a_requirement_concerns_the_files_in_question(
     library: Library, tmp_path: Path, files: str, *, met: bool
 ) -> None:
     members = {"p/a.so": library("a", BOTH, "120f").read_bytes(), "p/hopper.so": library("h", PLAIN, "90").read_bytes()}
-    path = wheel(tmp_path / "p-1-py3-none-any.whl", members)
+    path = wheel_of(tmp_path / "p-1-py3-none-any.whl", members)
     assert cli.run(["doctor", "--require", f"sm_121:native{files}", str(path)]) == (not met)
 
 

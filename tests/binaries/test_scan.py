@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from cubins import CONVERTS, LOSES, MULTIPLIES, compile_cuda, tar_of, targets
+from cubins import CONVERTS, LOSES, MULTIPLIES, compile_cuda, tar_of, targets, wheel_of
 from packaging.version import Version
 from rich.console import Console
 
@@ -89,13 +89,6 @@ def test_judges_by_what_each_gpu_loads(
         assert (answer.level is Level.RED) == answer.verdict.startswith((OTHERS, NOTHING, EMULATED))
 
 
-def wheel_of(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
 def test_reads_libraries_inside_a_wheel_and_in_a_folder_alike(compiled: Compiled, tmp_path: Path) -> None:
     native, software = compiled(CONVERTS, "120f").read_bytes(), compiled(SOFTWARE, "120").read_bytes()
     wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.so": native, "p/b.so": software, "p/c.py": b"pass\n"})
@@ -115,9 +108,7 @@ def test_reads_libraries_inside_a_wheel_and_in_a_folder_alike(compiled: Compiled
 def test_a_name_in_a_wheel_cannot_add_a_line_or_steer_the_terminal(compiled: Compiled, tmp_path: Path) -> None:
     name = "p/x\nsm_121  NVFP4 native\x1b[2J\x1b]0;title\x07.so"
     wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {name: compiled(CONVERTS, "120a").read_bytes()})
-    console = Console(file=io.StringIO(), width=200)
-    console.print(compiled_text(scan.examine(wheel), details=True))
-    said = console.file.getvalue()  # type: ignore[attr-defined]
+    said = text(scan.examine(wheel), details=True)
     assert "p/x\\nsm_121" in said
     assert "\x1b" not in said
     assert "\x07" not in said
@@ -249,9 +240,9 @@ def test_ptx_that_begins_the_same_again_and_again_takes_no_longer_than_other() -
 # --- what is not green -----------------------------------------------------------------------------------------------
 
 
-def text(found: BinaryReport) -> str:
+def text(found: BinaryReport, *, details: bool = False) -> str:
     console = Console(file=io.StringIO(), width=400)
-    console.print(compiled_text(found))
+    console.print(compiled_text(found, details=details))
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 

@@ -36,13 +36,6 @@ def test_finds_every_toolkit_once_wherever_it_is_named(tmp_path: Path) -> None:
     assert found == {one: "CUDA_HOME", two: "PATH", wheels: "wheels of this Python"}
 
 
-def test_a_script_on_path_leads_to_the_toolkit_that_it_calls(tmp_path: Path) -> None:
-    kit = toolkit(tmp_path / "opt/cuda", "13.0.88")
-    program(tmp_path / "bin/nvcc", f'exec {kit}/bin/nvcc "$@"')
-    (found,) = compilers.toolkits(machine(tmp_path, PATH=str(tmp_path / "bin")))
-    assert (found.root, found.place) == (kit, "PATH")
-
-
 def test_a_script_that_leads_nowhere_hides_nothing_behind_it(tmp_path: Path) -> None:
     kit = toolkit(tmp_path / "opt/cuda", "13.0.88")
     program(tmp_path / "bin/nvcc", "exec ccache-of-another-machine nvcc")

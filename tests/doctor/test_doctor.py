@@ -37,16 +37,6 @@ def gpu(document: dict[str, Any], name: str, tree: int = 0) -> dict[str, str]:
 # --- which release it is ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("target", "version"), [("cutlass", "4.2.1"), ("cutlass", "4.5.0"), *(("vllm", v) for v in LOOKED_AT)]
-)
-def test_knows_a_release_by_its_content(doctor: Doctor, pristine_tree: Trees, target: str, version: str) -> None:
-    _, document = doctor(pristine_tree(target, version), "--cuda", "13.0")
-    tree = document["trees"][0]
-    assert (tree["target"], tree["version"]) == (target, version)
-    assert version in tree["releases"]
-
-
 def test_a_tree_that_lies_about_its_version_is_told(tree_copy: Trees, capsys: pytest.CaptureFixture[str]) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     header = tree / "include/cutlass/version.h"
@@ -79,6 +69,7 @@ def test_the_verdict_is_what_the_trees_own_functions_make_of_the_list(
     """Against the record, which ``tools.regenerate answers`` made, and for each GPU by the rule of the suffix."""
     status, document = doctor(pristine_tree("vllm", version), "--cuda", cuda)
     (tree,) = document["trees"]
+    assert version in tree["releases"]
     _, of_record = doctor(f"vllm=={version}", "--cuda", cuda)
     trees = (tree, of_record["trees"][0])
     made = [{row["asked"]: row["kernels"] for row in one["builds"] if row["asked"]} for one in trees]
@@ -256,11 +247,7 @@ def test_headers_are_judged_for_the_cuda_release_that_compiles_them(
 def test_a_gpu_of_another_family_is_not_judged_of_a_tree(doctor: Doctor, pristine_tree: Trees) -> None:
     for tree in (pristine_tree("vllm", "0.33.0"), pristine_tree("cutlass", "4.5.0")):
         status, document = doctor(tree, "--for", "sm_90", "--cuda", "13.0")
-        assert (status, gpu(document, "sm_90")["level"], gpu(document, "sm_90")["verdict"]) == (
-            1,
-            "not-judged",
-            "not judged",
-        )
+        assert (status, gpu(document, "sm_90")["level"]) == (1, "not-judged")
 
 
 def test_the_table_of_targets_is_what_the_compiler_says(toolchain: Toolchain) -> None:
@@ -283,7 +270,6 @@ def test_the_table_of_targets_is_what_the_compiler_says(toolchain: Toolchain) ->
         ("TORCH_CUDA_ARCH_LIST", "12.0 12.1", "", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", "Blackwell", "sm_121", "not-judged"),
         ("TORCH_CUDA_ARCH_LIST", " 9.0a+PTX;;12.1a+PTX ;", "sm_121", "green"),
-        ("TORCH_CUDA_ARCH_LIST", "9.0a,12.1a", "sm_121", "red"),  # PyTorch refuses these
         ("TORCH_CUDA_ARCH_LIST", "121a", "sm_121", "red"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0f", "sm_121", "green"),
     ],

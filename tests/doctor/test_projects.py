@@ -99,6 +99,9 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         ("setup.py", f"if CUDA >= (12, 9):\n    f = '{FAMILY}'\nelse:\n    f = '{HOPPER}'\n", "yes"),
         (CMAKE, f"set(A 90)\nif(MINE)\nlist(APPEND A 120f)\nendif()\n{SET.format('${A}')}", "not-judged"),
         (CMAKE, f"if(MINE)\n{SET.format('120f')}endif()\n", "reservation"),
+        (CMAKE, f"if(CUDA_VERSION VERSION_GREATER_EQUAL 13.1)\n{SET.format('90')}endif()\n{SET.format('120f')}", "yes"),
+        (CMAKE, f"if(CUDA_VERSION VERSION_LESS 12.9)\n{SET.format('120f')}endif()\n{SET.format('90')}", "no"),
+        (CMAKE, SET.format('"native"'), "no"),  # the machine's own GPU is a target without a suffix
         # Loops over a list; targets and commands that differ are for some sources each, and not followed.
         ("Makefile", f"S := 120a 121a\nF := $(foreach s,$(S),{GENCODE.format('$(s)')})\n", "yes"),
         ("build.sh", f"for a in 90 100a; do\n  nvcc {GENCODE.format('${a}')} -c kernel.cu\ndone\n", "no"),
@@ -145,27 +148,6 @@ def test_another_function_in_the_place_of_a_statement_is_software_only_if_it_com
     text = f"#if __CUDA_ARCH__ == 1200\n{BOTH}\n#else\n{other}\n#endif\n"
     root = write(tmp_path / "p", kernel__cu=text, Makefile=f"F = {GENCODE.format('121a')}\n")
     assert answers(doctor("--for", "gb10", root)[1]) == {"sm_121": answer}
-
-
-def test_conditions_of_cmake_on_the_cuda_release_are_evaluated(doctor: Doctor, tmp_path: Path) -> None:
-    lists = """if (NATIVE)
-  set(CMAKE_CUDA_ARCHITECTURES "native")
-else()
-  list(APPEND CMAKE_CUDA_ARCHITECTURES 80-virtual 86-real)
-  if (CUDAToolkit_VERSION VERSION_GREATER_EQUAL "12.8")
-    list(APPEND CMAKE_CUDA_ARCHITECTURES 120a-real)
-  endif()
-  if (CUDAToolkit_VERSION VERSION_GREATER_EQUAL "12.9")
-    list(APPEND CMAKE_CUDA_ARCHITECTURES 121a-real)
-  endif()
-endif()
-"""
-    root = write(tmp_path / "p", kernel__cu=BOTH, CMakeLists__txt=lists)
-    for cuda, targets in (("12.8", ["sm_86", "sm_120a"]), ("12.9", ["sm_86", "sm_120a", "sm_121a"])):
-        _, project = doctor("--cuda", cuda, root)
-        assert project["settings"][1]["code"] == targets
-    # The machine's own GPU is a target without a suffix, for which this does not compile: a reservation.
-    assert answers(project) == {"sm_120": "reservation", "sm_121": "reservation"}
 
 
 def test_an_unknown_directory_is_not_judged_and_options_count_or_are_usage_errors(

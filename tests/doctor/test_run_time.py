@@ -7,11 +7,10 @@ import json
 import sys
 import tarfile
 import venv
-import zipfile
 from pathlib import Path
 
 import pytest
-from cubins import CONVERTS, compile_cuda, targets
+from cubins import CONVERTS, compile_cuda, targets, wheel_of
 from host_on_disk import distribution, machine
 
 from fp4patch import cli
@@ -29,15 +28,8 @@ OLD = b"\x7fELF\x02\x01\x01" + bytes(5000) + b"Cuda compilation tools, release 1
 """As far as doctor reads Triton 3.5.0's ptxas."""
 
 
-def wheel(path: Path, members: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return path
-
-
 def test_tritons_assembler_in_a_wheel_decides_for_the_gpu(toolchain: Toolchain, tmp_path: Path) -> None:
-    old = wheel(tmp_path / "triton-3.5.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD})
+    old = wheel_of(tmp_path / "triton-3.5.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD})
     report = scan.examine(old)
     (found,) = report.compilers
     assert (found.role, found.release, found.unsupported, found.level) == (
@@ -49,7 +41,7 @@ def test_tritons_assembler_in_a_wheel_decides_for_the_gpu(toolchain: Toolchain, 
     assert report.red
     assert not scan.examine(old, gpus=[Arch(12, 0)]).red
     real = (toolchain.root / "bin/ptxas").read_bytes()
-    both = wheel(tmp_path / "triton-3.6.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD, f"{BIN}/ptxas-blackwell": real})
+    both = wheel_of(tmp_path / "triton-3.6.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD, f"{BIN}/ptxas-blackwell": real})
     assert [(one.release, one.level) for one in scan.examine(both).compilers] == [(toolchain.info.ptxas, Level.GREEN)]
 
 

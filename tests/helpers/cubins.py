@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -132,6 +133,14 @@ def listing(toolchain: Toolchain, cubin: Path) -> dict[str, list[str]]:
         ]
         for function in json.loads(run.stdout)[1]
     }
+
+
+def wheel_of(path: Path, members: dict[str, bytes]) -> Path:
+    """A wheel with these members."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
 
 
 def tar_of(members: dict[str, bytes], mode: str = "w") -> bytes:
