@@ -7,7 +7,8 @@ and lines of braces alone need no check. On each target that something was compi
   of the innermost function. The hunk is judged if a kernel whose code was executed, compared or counted has an
   instruction of one of these lines, as the compiler says. A declaration inside of it that is no instruction by itself
   is judged with its hunk; a function that no probe calls is not judged, whatever else its file holds, and neither is
-  a branch of an `if` that has no instruction, as one for parameters of a template that no probe instantiates.
+  a branch of an `if` that has no instruction, as one for parameters of a template that no probe instantiates. Where
+  such parameters decide between two expressions, or two branches in one line, no instruction shows which: not judged.
 - A line of the preprocessor is judged if such a probe read its file; a declaration outside of functions, and the head
   of a function, if such a probe read the line.
 - A line is judged if it is on one target: on another the instruction may be in the place of the software.
@@ -29,7 +30,7 @@ from typing import Literal, NamedTuple
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document
 from fp4patch.core.tree_path import CXX
-from fp4patch.edits.cxx import Source, Token, lex
+from fp4patch.edits.cxx import Kind, Source, Token, lex
 from fp4patch.edits.lex_error import LexError
 from fp4patch.proof.source_lines import SourceLines
 
@@ -144,13 +145,42 @@ def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
     """Yield the hunks of a file whose lines need a check."""
     if PurePosixPath(path).suffix in CXX:
         try:
-            yield from _hunks(lex(after), changed)
+            source = lex(after)
+            unseen = sorted(_choices(source).intersection(changed))
+            yield from (Hunk("statement", (line,)) for line in unseen)
+            yield from _hunks(source, set(changed).difference(unseen))
         except LexError:  # where the text is not understood, no line of it is known to be judged
             yield Hunk("statement", tuple(sorted(changed)))
         return
     texts = {line: text.strip() for line, text in enumerate(after.split("\n"), 1)}
     if wanted := tuple(line for line in sorted(changed) if texts[line] and not texts[line].startswith("#")):
         yield Hunk("declaration", wanted)
+
+
+_CONSTANT = r"sizeof|alignof|true|false|bool|char|short|int|long|float|double|k[A-Z]\w*|[A-Z][A-Z0-9_]+|\d[\w.]*"
+_QUALIFIED = r"(?:\w+ (?:< [^<>;?]* > )?: : )+\w+(?: < [^<>;?]* >)?"
+
+
+def _choices(source: Source) -> set[int]:
+    """Return the lines in which parameters of a template choose, so that code of the line is code of either side."""
+    text = " ".join('""' if token.kind is Kind.STRING else token.text for token in source.tokens)
+    heads = re.findall(r"\btemplate < ((?:[^<>]|< [^<>]* >)*) >", text)
+    names = "|".join({name for head in heads for name in re.findall(r"\b([A-Za-z_]\w*)(?= [=,]|$)", head)})
+    if not names:
+        return set()
+    operand = rf"(?:\b(?:{names}|{_CONSTANT}|{_QUALIFIED})(?!\w)|[=!<>&|+*/%()-])"
+    condition = rf"((?![=<>&|*/%]) ?(?:{operand} )+)"
+    begins = r"(?:\breturn|(?<![=!<>] )=|[(,;{}?:]) "
+    lines = set()
+    for found in re.finditer(rf"{begins}{condition}\?|\bif (?:constexpr )?\( {condition}\) ", text):
+        decides = found[1] or found[2]
+        at = text.count(" ", 0, found.end())
+        line = source.tokens[at].line
+        rest = (token.text for token in source.tokens[at:] if token.line == line)
+        of_template = re.search(rf"\b(?:{names})\b", decides) and decides.count("(") == decides.count(")")
+        if of_template and (found[1] or "else" in rest):
+            lines.add(line)
+    return lines
 
 
 def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:

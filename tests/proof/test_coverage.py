@@ -149,6 +149,33 @@ template <class T, int N = 4> struct A {{
     assert places(judged(new, {A: [4, 6, 7]}, {A: every}, before="")) == []
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return N == 1 ? a : b;",
+        "int c = f(a, (N > kOne) ? a : b);",
+        "a = std::is_same_v<T, float> ? b : traits<T>::value ? a : b;",
+        "if constexpr (N == 1) return a; else return b;",
+        "if (!(sizeof(T) == 4)) { b(); } else { a(); }",
+    ],
+)
+def test_what_parameters_of_a_template_choose_in_one_line_is_named(line: str) -> None:
+    new = f"template <class T, int N = 4> int f(T a, T b) {{\n  a++;\n  {line}\n}}\n"
+    assert places(judged(new, {A: [2, 3]}, {A: range(1, 5)}, before="")) == [("a.h:3", NO_CODE)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("return a == N ? a : b;", "return a < N ? a : b;", "return f(N) ? a : b;", "return N == 1 && a ? a : b;"),
+        *("if (a < N) return a; else return b;", "if (N == 1) return a;", "return a >= N ? a : b;"),
+    ],
+)
+def test_what_is_chosen_when_the_code_runs_is_judged(line: str) -> None:
+    new = f"template <class T, int N = 4> int f(T a, T b) {{\n  a++;\n  {line}\n}}\n"
+    assert places(judged(new, {A: [2, 3]}, {A: range(1, 5)}, before="")) == []
+
+
 def test_the_neighbours_of_removed_lines_count() -> None:
     assert changed_lines("a\nb\nc\nd\n", "a\nd\n") == {1, 2}
     assert changed_lines("a\nb\n", "a\nx\nb\n") == {2}
