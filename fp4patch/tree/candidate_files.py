@@ -20,13 +20,13 @@ TOO_LARGE = f"it is larger than {LARGEST >> 20} MiB, more than any source file, 
 OUTSIDE = "the link leads out of the tree, where nothing is searched"
 
 
-def candidates(tree: LockedTree) -> CandidateFiles:
-    """Return the files that the patches of the tree's target may be about.
+def candidates(tree: LockedTree, *, to_patch: bool = True) -> CandidateFiles:
+    """Return the files that the patches of the tree's target may be about; not ``to_patch``, those that were patched.
 
     A command looks at a tree once. Refused: a directory may not be read.
     """
     if tree.candidates is None:
-        patches = [patch for patch in load().patches.values() if patch.target == tree.known.target.name]
+        patches = [patch for patch in load().patches.values() if to_patch and patch.target == tree.known.target.name]
         by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
         files, unsearched = [], {}
         for file, content in _sources(tree):
@@ -88,4 +88,4 @@ def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Look, ...]:
     for tests in (patch.exact_tests for patch in patches):
         if tests and spoken in exact_tests.LANGUAGES and (spoken == "python" or not tests.are_python):
             looks.append(exact_tests.may_have(spoken, tests.gates.keys()))
-    return tuple(looks)
+    return tuple(dict.fromkeys(looks))

@@ -70,7 +70,8 @@ def fold_tree(
     ``variant`` is the name in the stamps of files; empty: they get none, since they are not to be written to the tree.
     Refused: a directory to search may not be read. ManifestError: what an edit looks for cannot be read.
     """
-    wanted = Plan(tree.known, variant, tuple(patches), edits_of(patches, options), candidates(tree), tree.read)
+    searched = candidates(tree, to_patch=bool(patches))
+    wanted = Plan(tree.known, variant, tuple(patches), edits_of(patches, options), searched, tree.read)
     files = {path: FoldedFile(None, problems=(problem,)) for path, problem in without_receipt(tree).items()}
     for path in dict.fromkeys([*wanted.files, *tree.on_record]):
         done = files.get(path) or _fold_file(tree, wanted, path)
