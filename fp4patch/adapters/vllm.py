@@ -36,6 +36,10 @@ TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
 _DETECTED = {gpu: "12.1(2.0)" if gpu == GB10 else gpu.torch for gpu in GPUS}
 """What PyTorch makes of a detected GPU."""
+_PROCESSORS = {"x86_64": "", "aarch64": "aarch64: "}
+"""Processors of hosts, GB10's the second, each with what stands before the names of its targets and sources. A build
+that does not ask for the processor is evaluated for the first alone."""
+
 
 _CONDITIONAL = re.compile(r"^#\s*if\b([^\n]*)\n(.*?)^#\s*endif", re.MULTILINE | re.DOTALL)
 _DECLARED = re.compile(r"^(?:extern\s+)?void\s+(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
@@ -137,7 +141,6 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
     if program is None:
         raise ToolchainError("there is no cmake", help=INSTALL)
     record, script = scratch / "record", scratch / "build.cmake"
-    record.write_text("")
     cutlass = scratch / "cutlass-include"
     (cutlass / "cutlass").mkdir(parents=True, exist_ok=True)
     (cutlass / "cutlass" / "cutlass.h").touch()
@@ -159,18 +162,24 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
     lines = [f"set({key} {_quoted(str(value))})" for key, value in settings.items()]
     lines += [stand_ins, f"_include({_quoted(f'{tree}/CMakeLists.txt')})", "_record_variables()"]
     script.write_text("\n".join([*lines, ""]))
-    try:
-        done = process.run([program, "-P", script], limit=TIMEOUT, folder=tree)
-    except TimeoutError as error:
-        return BuildRow(cuda, arch_list, (), error=f"cmake {error.strerror}")
-    except OSError as error:
-        raise ToolchainError(f"{program} {error.strerror}", help=INSTALL) from error
-    told = record.read_text(encoding="utf-8", errors="replace")
-    if done.status:
-        _blame_cmake(program, told, done.err)
     paths = {str(scratch): "build", str(tree.resolve()): "tree", str(tree): "tree"}
-    row = BuildRow(cuda, arch_list, (), error=_reason(done.err) if done.status else "")
-    return _recorded(row, told, paths)
+    row = BuildRow(cuda, arch_list, ())
+    for processor, prefix in _PROCESSORS.items():
+        record.write_text("")
+        try:
+            done = process.run([program, f"-DRUN_PROCESSOR={processor}", "-P", script], limit=TIMEOUT, folder=tree)
+        except TimeoutError as error:
+            return BuildRow(cuda, arch_list, (), error=f"cmake {error.strerror}")
+        except OSError as error:
+            raise ToolchainError(f"{program} {error.strerror}", help=INSTALL) from error
+        told = record.read_text(encoding="utf-8", errors="replace")
+        row = _recorded(row, told, paths, prefix)
+        if done.status:
+            _blame_cmake(program, told, done.err)
+            return replace(row, error=_reason(done.err))
+        if "\nprocessor\n" not in told:
+            break
+    return row
 
 
 _TOO_OLD = re.compile(r"is not known to this version of CMake|greater than this version|You are running version")
@@ -200,9 +209,9 @@ def _quoted(value: str) -> str:
     return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
 
 
-def _recorded(row: BuildRow, record: str, paths: Mapping[str, str]) -> BuildRow:
-    """Return the row with what a record has. In values, each of ``paths`` is replaced: both sides of a comparison have
-    their own."""
+def _recorded(row: BuildRow, record: str, paths: Mapping[str, str], prefix: str) -> BuildRow:
+    """Return the row with what a record has too, under names with the prefix. In values, each of ``paths`` is replaced:
+    both sides of a comparison have their own."""
     code: dict[str, dict[str, set[str]]] = {"sm": {}, "compute": {}}
     parts: dict[tuple[str, str], set[str]] = {}
     for line in record.splitlines():
@@ -210,16 +219,19 @@ def _recorded(row: BuildRow, record: str, paths: Mapping[str, str]) -> BuildRow:
         if kind != "call":
             continue
         command, _, listed = rest.partition(" ")
-        for subject, what, value in _parts(command, listed.split(";")):
+        for name, what, value in _parts(command, listed.split(";")):
+            subject = prefix + name
             for kind_of_code, number in _GENCODE.findall(value):
                 code[kind_of_code].setdefault(subject, set()).add(Arch.parse(number).torch)
             other = _GENCODE.sub("", value)
-            for path, name in paths.items():
-                other = other.replace(path, name)
+            for path, stands_for in paths.items():
+                other = other.replace(path, stands_for)
             if other and not _ARCHS.fullmatch(other):
                 parts.setdefault((subject, what), set()).add(other)
     made, ptx = ({source: tuple(sorted(archs)) for source, archs in code[kind].items()} for kind in ("sm", "compute"))
-    return replace(row, code=made, ptx=ptx, parts={key: tuple(sorted(values)) for key, values in parts.items()})
+    of_build = {key: tuple(sorted(values)) for key, values in parts.items()}
+    missing = {prefix + source: () for source in row.code}  # of this processor's build, unless they are made
+    return replace(row, code=row.code | missing | made, ptx=row.ptx | ptx, parts={**row.parts, **of_build})
 
 
 _GENCODE = re.compile(r"-gencode[ =]arch=compute_\d+[af]?,code=(sm|compute)_(\d+[af]?)")

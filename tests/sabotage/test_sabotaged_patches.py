@@ -384,6 +384,8 @@ MUTANTS = [
     keep("12.1 only as the first of a list", '"(^|;)12\\\\.1"', '"^12\\\\.1"'),
     keep("not with a later CUDA", "  if(\"${_TGT", "  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13.1 AND \"${_TGT"),
     keep("with a variable of the environment", "  if(\"${_TGT", "  if(NOT DEFINED ENV{KEEP} AND \"${_TGT"),
+    keep("on an x86_64 host alone", "  if(\"${_TGT", '  cmake_host_system_information(RESULT _host QUERY OS_PLATFORM)\n  if(_host STREQUAL "x86_64" AND "${_TGT'),
+    keep("on a host that is no aarch64", "  if(\"${_TGT", '  set(_asked CMAKE_SYSTEM_PROCESSOR)\n  if(NOT "${${_asked}}" STREQUAL "aarch64" AND "${_TGT'),
     keep("in a release build", "  if(\"${_TGT", '  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release" AND "${_TGT'),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
@@ -464,7 +466,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 222  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 224  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
