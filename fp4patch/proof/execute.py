@@ -72,9 +72,8 @@ def _subjects(compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Pr
     execution itself, and is what others are compared with.
     """
     does = {probe.id: probe.does for probe, _ in compiled.request.probes}
-    archs: dict[str, list[Arch]] = {}
-    for row in rows:
-        archs.setdefault(row.probe, []).append(row.arch)
+    first = {row.probe: row.arch for row in reversed(rows)}
+    reference = first | {row.probe: CARD for row in rows if row.arch == CARD}
     subjects: list[Subject] = []
     for row in rows:
         both: tuple[tuple[SideName, SassListing | None], ...] = (("pristine", row.before), ("patched", row.after))
@@ -83,8 +82,8 @@ def _subjects(compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Pr
                 continue
             same = bool(row.identical)
             converts = 100 * row.arch.major + 10 * row.arch.minor >= what.pristine_from
-            reference = CARD if CARD in archs[row.probe] else archs[row.probe][0]
-            if (converts and (same or row.arch == reference)) or (side == "patched" and (converts or not same)):
+            shown = converts and (same or row.arch == reference[row.probe])
+            if shown or (side == "patched" and (converts or not same)):
                 cubin = compiled.side(row.probe, row.arch, side).content
                 kept = promise if side == "patched" and not same else Promise.EXACT_BUT_NAN_SIGN
                 subjects.append(Subject(row.probe, what, row.arch, side, cubin, listing, kept))

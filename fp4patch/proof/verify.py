@@ -25,7 +25,7 @@ from fp4patch.core.store import Store, cache_dir
 from fp4patch.edits.language import language
 from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompileRequest, compile_probes
-from fp4patch.proof.counts import Records, file_of, recorded
+from fp4patch.proof.counts import file_of, recorded
 from fp4patch.proof.coverage import coverage
 from fp4patch.proof.dependence import dependencies
 from fp4patch.proof.execute import execute_probes
@@ -55,20 +55,6 @@ class VerifyRequest:
     every_probe: bool = False
 
 
-@dataclass(frozen=True)
-class _Run:
-    """The request, and what it comes to on this machine: the same for each tree."""
-
-    request: VerifyRequest
-    catalog: Catalog
-    variant: Variant
-    archs: tuple[Arch, ...]
-    toolchain: Toolchain
-    headers: Mapping[str, Sequence[Path]]
-    records: Records
-    on_progress: OnProgress
-
-
 def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: OnProgress) -> tuple[VerifyReport, ...]:
     """Return a report for each tree. Refused if one is not in the variant's state; ToolchainError if no compiler."""
     catalog = load()
@@ -77,11 +63,7 @@ def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: 
     own = ",".join(variant.arch)
     archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
     toolchain = find_toolchain()
-    torch = request.torch_include.resolve() if request.torch_include else None
-    headers = {"torch": (torch, torch / "torch/csrc/api/include")} if torch else {}
-    records = recorded(file_of(variant.name))
-    run = _Run(request, catalog, variant, archs, toolchain, headers, records, on_progress)
-    return tuple(_verify_tree(tree, run) for tree in identified)
+    return tuple(_verify_tree(tree, request, catalog, variant, archs, toolchain, on_progress) for tree in identified)
 
 
 def _applied_variant(trees: Sequence[Identified]) -> str:
@@ -94,23 +76,33 @@ def _applied_variant(trees: Sequence[Identified]) -> str:
     raise UsageError(f"which variant? {found}", help="name it with --variant, after `fp4patch apply`")
 
 
-def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
+def _verify_tree(
+    tree: Identified,
+    request: VerifyRequest,
+    catalog: Catalog,
+    variant: Variant,
+    archs: tuple[Arch, ...],
+    toolchain: Toolchain,
+    progress: OnProgress,
+) -> VerifyReport:
     began = time.monotonic()
-    request = run.request
-    folded = _folded(tree, run)
+    torch = request.torch_include.resolve() if request.torch_include else None
+    headers = {"torch": (torch, torch / "torch/csrc/api/include")} if torch else {}
+    records = recorded(file_of(variant.name))
+    folded = _folded(tree, catalog, variant)
     pristine, written = folded.pristine, folded.written
-    probes = run.catalog.probes_of(run.variant, tree.target.name)
+    probes = catalog.probes_of(variant, tree.target.name)
     every = [probe for probe, _ in probes]
     aside = {
         probe.id: SetAside(probe.id, because)
         for probe in every
-        if (because := nothing_to_show(probe, pristine, run.headers, every_probe=request.every_probe))
+        if (because := nothing_to_show(probe, pristine, headers, every_probe=request.every_probe))
     }
-    patches = run.catalog.patches_of(run.variant, tree.target.name)
-    run.on_progress(Step(0, None, f"evaluating the build of {tree.target.name}"))
+    patches = catalog.patches_of(variant, tree.target.name)
+    progress(Step(0, None, f"evaluating the build of {tree.target.name}"))
     evaluated = builds.evaluate(pristine, tree, patches)
-    run.on_progress(Step(0, None, "reading the probes' headers"))
-    held, lines_of_conditions = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
+    progress(Step(0, None, "reading the probes' headers"))
+    held, lines_of_conditions = conditions.evaluate(pristine.overlay, written, patches, toolchain)
     evaluations = (*evaluated.results, *held)
     changed = [path for path, new in written.items() if new is not None and new != pristine.overlay[path]]
     compiled = compile_probes(
@@ -119,23 +111,23 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
             after=SourceView(tree.root),
             target=tree.target,
             probes=[(probe, source) for probe, source in probes if probe.id not in aside],
-            archs=run.archs,
-            toolchain=run.toolchain,
-            headers=run.headers,
+            archs=archs,
+            toolchain=toolchain,
+            headers=headers,
             own_targets=request.archs is None,
-            configured=sorted(run.archs, key=lambda arch: arch.gpu != GB10)[: None if request.every_probe else 1],
+            configured=sorted(archs, key=lambda arch: arch.gpu != GB10)[: None if request.every_probe else 1],
             configure_all=request.every_probe,
             watched=changed,
             jobs=request.jobs,
             store=Store(cache_dir() / "compilations"),
-            progress=run.on_progress,
+            progress=progress,
         )
     )
-    rules = [rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)]
+    rules = [rule for rule in variant.rules if rule.speaks_of(tree.target.name)]
     set_aside = [probe for probe in every if probe.id in aside]
-    problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluations))
-    rows = judged(compiled, rules, run.records)
-    results, executed = execute_probes(compiled, rows, run.variant.promise, execute=request.execute)
+    problems = unjudged(rules, compiled.pairs, archs, set_aside, builds=bool(evaluations))
+    rows = judged(compiled, rules, records)
+    results, executed = execute_probes(compiled, rows, variant.promise, execute=request.execute)
     _must_be_unchanged(tree, written)
     seen = {result.arch for result in results if result.after} if request.archs is None else set[Arch]()
     depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen)
@@ -147,13 +139,13 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         {**lines_of_conditions, **_lines_of_builds(patches, evaluated, folded.authors)},
     )
     return VerifyReport(
-        variant=run.variant.name,
+        variant=variant.name,
         target=tree.target.name,
         version=str(tree.version or ""),
         tree=str(tree.root),
         patches=folded.applied,
-        arch=run.archs,
-        toolchain=run.toolchain.info,
+        arch=archs,
+        toolchain=toolchain.info,
         results=results,
         problems=(
             # Where the variant changes nothing, that no probe ran is no mistake.
@@ -209,11 +201,10 @@ class _Folded:
     """Number of files that each diff changed."""
 
 
-def _folded(tree: Identified, run: _Run) -> _Folded:
+def _folded(tree: Identified, catalog: Catalog, variant: Variant) -> _Folded:
     """Return what the variant makes of the tree. Refused: the tree is not in that state."""
-    variant = run.variant
     with locked([tree]) as (held,):
-        catalog, outside = run.catalog.including(held.outside), held.outside
+        catalog, outside = catalog.including(held.outside), held.outside
         folds = fold_variant(held, catalog.variant(variant.name), catalog)
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)

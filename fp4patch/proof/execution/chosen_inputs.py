@@ -7,8 +7,8 @@ its bound, and in the poison in memory that the launch does not define.
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -52,9 +52,11 @@ def launches(does: Quantizes | Launches) -> tuple[Launch, ...]:
     """Return the launches of a kernel; of a whole one, one for each of its numbers' alternatives, at least two."""
     if isinstance(does, Launches):
         alternatives = max(argument.count("|") for argument in does.arguments) + 1
-        return tuple(_launch(does, number) for number in range(max(2, alternatives)))
-    layouts: dict[str, Callable[[Quantizes], Iterator[Launch]]] = {"gemv": _gemv, "minimax": _pages}
-    return tuple(layouts.get(does.layout, _rows)(does))
+        all_of_them: Iterable[Launch] = (_launch(does, number) for number in range(max(2, alternatives)))
+    else:
+        layouts: dict[str, Callable[[Quantizes], Iterator[Launch]]] = {"gemv": _gemv, "minimax": _pages}
+        all_of_them = layouts.get(does.layout, _rows)(does)
+    return tuple(replace(launch, poison=_POISON[number % 2]) for number, launch in enumerate(all_of_them))
 
 
 def beside(of: Sequence[Launch], expected: list[list[bytes]], stored: list[list[bytes]]) -> Ran:
@@ -87,7 +89,7 @@ def _rows(quantizes: Quantizes) -> Iterator[Launch]:
         taken = some[: rows * columns].tobytes()
         arrays = _placed([taken, struct.pack("<f", scale)], rows * columns * 8, scales)
         parameters = pointers(arrays) + (struct.pack("<ii", rows, columns * 16) if swizzled else b"")
-        yield Launch((rows, 1, 1), (size, 1, 1), parameters, arrays, kind, _POISON[number % len(_POISON)])
+        yield Launch((rows, 1, 1), (size, 1, 1), parameters, arrays, kind)
 
 
 def _gemv(_: Quantizes) -> Iterator[Launch]:
@@ -101,8 +103,7 @@ def _gemv(_: Quantizes) -> Iterator[Launch]:
             "<QqQfffIqq", arrays[1].address, 0, arrays[2].address, 1, 0, scale, 0, columns * 128, columns * 16
         )
         parameters += struct.pack("<Q", arrays[0].address)
-        kind, poison = _SCALES[number][1], _POISON[number % len(_POISON)]
-        yield Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, kind, poison)
+        yield Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, _SCALES[number][1])
 
 
 def _pages(quantizes: Quantizes) -> Iterator[Launch]:
@@ -113,13 +114,12 @@ def _pages(quantizes: Quantizes) -> Iterator[Launch]:
     """
     head, bits = 128, blocks(quantizes.input)  # values of a token
     shapes: tuple[tuple[float, Reciprocal, int, int], ...] = ((1.0, "any", 16, 8), (0.37, "exact", 64, 2))
-    for number, (scale, kind, tokens, warps) in enumerate((*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1))):
+    for scale, kind, tokens, warps in (*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1)):
         slots = len(bits) * 16 // head // tokens // 2 * 2
         taken = bits[: slots * tokens * head // 16]
         arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], len(taken) * 9)
         parameters = pointers(arrays) + struct.pack("<i", tokens)
-        poison = _POISON[number % len(_POISON)]
-        yield Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind, poison)
+        yield Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind)
 
 
 @cache
@@ -187,9 +187,8 @@ def _launch(does: Launches, number: int) -> Launch:
         array = Array(_AT + _APART * len(arrays), _content(found, random), bool(found["out"]))
         arrays.append(array)
         parameters += bytes(-len(parameters) % 8) + pointers([array])
-    size = (does.grid, 1, 1), (does.block, 1, 1)
-    kind, poison = RECIPROCALS[-1 - number % 2 * 3], _POISON[number % len(_POISON)]
-    return Launch(*size, parameters, tuple(arrays), kind, poison)
+    kind = RECIPROCALS[-1 - number % 2 * 3]
+    return Launch((does.grid, 1, 1), (does.block, 1, 1), parameters, tuple(arrays), kind)
 
 
 def _content(found: re.Match[str], random: np.random.Generator) -> bytes:
@@ -416,8 +415,4 @@ def _converted(executes: Executes, codes: NDArray[Any]) -> NDArray[Any]:
     encoders: dict[str, Callable[[Any], Bytes]] = {"e2m1": e2m1_encode, "e2m3": e2m3_encode, "e3m2": e3m2_encode}
     if executes.output in encoders:
         return encoders[executes.output](values)
-    if executes.output == "float32":
-        return values.view(np.uint32)
-    if executes.output == "float16":
-        return values.astype(np.float16).view(np.uint16)
-    return (values.view(np.uint32) >> np.uint32(16)).astype(np.uint16)  # exact for the narrow formats
+    return _bits_of(values, executes.output).view(_KINDS[BITS[executes.output]])  # exact for the narrow formats
