@@ -10,7 +10,7 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict, overall
-from fp4patch.proof.judge import concerns, effects, judge, unjudged
+from fp4patch.proof.judge import effects, judge, unjudged
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import Check
 from fp4patch.sass.instruction import Instruction, InstructionClass
@@ -91,14 +91,6 @@ def test_a_pattern_for_an_instruction_that_does_not_exist_is_a_problem(pattern: 
         assert pattern in problem.expected
     for right in (r"^F2FP\.", "^F2", "^HFMAX*", "^(BRA|CALL)", "E2M1"):
         assert unjudged([rule(forbids=(right,))], [(PROBE, A120)], [A120]) == ()
-
-
-def test_a_rule_speaks_of_probes_by_glob_and_architectures_by_name() -> None:
-    assert concerns(RULE, PROBE, A120)
-    assert not concerns(RULE, PROBE, Arch(9, 0))
-    assert not concerns(replace(RULE, arch=("sm_121",)), PROBE, A121)
-    assert not concerns(replace(RULE, probes=("other/*",)), PROBE, A121)
-    assert not concerns(RULE, HOST, A121), "host code has no machine code to judge"
 
 
 OTHER, X16 = replace(PROBE, patch="lib/other"), replace(PROBE, name="x16")
