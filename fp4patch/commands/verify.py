@@ -1,7 +1,6 @@
 """Options of ``verify``."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -47,7 +46,16 @@ from fp4patch.core.errors import EXIT_REFUSED
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
 @click.option("--details", is_flag=True, help="Print all rows, executions and probes that did not run.")
 def verify(
-    trees: tuple[Path, ...], json_file: Path | None, report_file: Path | None, details: bool, **options: Any
+    trees: tuple[Path, ...],
+    variant: str | None,
+    archs: str | None,
+    json_file: Path | None,
+    report_file: Path | None,
+    torch_include: Path | None,
+    jobs: int | None,
+    execute: bool,
+    every_probe: bool,
+    details: bool,
 ) -> None:
     """Compile the probes of a patched TREE and check the code.
 
@@ -61,8 +69,16 @@ def verify(
     from fp4patch.proof.result import whole
     from fp4patch.proof.verify import VerifyRequest, verify_trees
 
+    request = VerifyRequest(
+        variant=variant,
+        archs=archs,
+        torch_include=torch_include,
+        jobs=jobs,
+        execute=execute,
+        every_probe=every_probe,
+    )
     with progress_bar() as tick:
-        reports = verify_trees(trees, VerifyRequest(**options), on_progress=tick)
+        reports = verify_trees(trees, request, on_progress=tick)
     document = whole(reports)
     to_stdout = str(json_file) == "-"
     for report in () if to_stdout else reports:  # before any file is written: an error in writing must not hide it
