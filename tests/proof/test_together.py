@@ -5,24 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from verified import TARGET, Verified, verified
 
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
 from fp4patch.core.arch import Arch
-from fp4patch.core.process import Runner
 from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
-from fp4patch.proof.machine_code import disassemble
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
-from fp4patch.sass import grid
-from fp4patch.sass.text import functions
-from fp4patch.sass.translate import translate
 
 A121 = Arch(12, 1, "a")
 CACHE = cache_dir() / "compilations"
@@ -98,29 +91,6 @@ def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolc
     }
     assert {one.flags for one in found if not one.same} == {CONFIGURATIONS[0], ("-use_fast_math",)}
     assert all(one.built.listing for one in found)
-
-
-def test_linked_code_gives_what_the_usual_code_gives(tmp_path: Path, toolchain: Toolchain) -> None:
-    lib = "__device__ inline float scale(float x) { return 3.0f / x; }"
-    (found,) = (both := run(tmp_path, toolchain, ["1"], "", lib=lib, configured=[A121], configure_all=True)).results
-    (linked,) = (one for one in both.compiled.configured if one.flags == ("-rdc=true",))
-    assert linked.built.listing
-    assert not linked.same
-    assert "__cuda_sm3x_div_rn_noftz_f32_slowpath" in functions(linked.built.content)
-    values = np.random.default_rng(5).integers(0, 1 << 32, 1024, dtype=np.uint32)
-    values[:64] = np.arange(64)  # subnormal
-    cubins = (both.compiled.cubins[found.probe, A121, "patched"], linked.built.content)
-    made = [ran(one, values, tmp_path, toolchain) for one in cubins]
-    assert made[0] == made[1]
-    assert len(set(made[0])) > 200
-
-
-def ran(cubin: bytes, values: NDArray[np.uint32], tmp_path: Path, toolchain: Toolchain) -> bytes:
-    text = disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), store=Store(CACHE))
-    kernel = translate(text, arch=(12, 1), kernel="probe", grid=True)
-    arrays = (grid.Array(1 << 32, values.tobytes(), writable=True),)
-    launch = grid.Launch((1, 1, 1), (len(values), 1, 1), grid.pointers(arrays), arrays)
-    return grid.run(grid.build(tmp_path, kernel), kernel, launch)[0]
 
 
 def test_another_function_beside_the_kernel_is_a_failure(tmp_path: Path, toolchain: Toolchain) -> None:
