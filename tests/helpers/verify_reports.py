@@ -13,22 +13,15 @@ from fp4patch.core.results import Problem, State, Verdict
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import Check, ProbeResult, ToolchainInfo, VerifyReport
 from fp4patch.sass.instruction import Instruction, InstructionClass
+from fp4patch.sass.text import classify
 
 SM120A, SM121A = Arch(12, 0, "a"), Arch(12, 1, "a")
 F2FP = "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"
 HOSTILE = "</script></style><script>alert('x')</script>\"onload=\"alert(2)&amp;"
 
-type_of = {
-    "LDG.E": InstructionClass.MEMORY,
-    F2FP: InstructionClass.FP4,
-    "BRA": InstructionClass.BRANCH,
-    "FSEL": InstructionClass.COMPARE,
-    "EXIT": InstructionClass.CONTROL,
-}
-
 
 def instruction(index: int, opcode: str, operands: str = "", predicate: str = "") -> Instruction:
-    return Instruction(16 * index, predicate, opcode, operands, type_of[opcode])
+    return Instruction(16 * index, predicate, opcode, operands, classify(opcode) or InstructionClass.OTHER)
 
 
 def listing(*instructions: Instruction, labels: dict[int, str] | None = None) -> SassListing:

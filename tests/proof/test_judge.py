@@ -14,17 +14,12 @@ from fp4patch.proof.judge import effects, judge, unjudged
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import Check
 from fp4patch.sass.instruction import Instruction, InstructionClass
+from fp4patch.sass.text import classify
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 PROBE = Probe(name="x8", title="", source="x8.cu", patch="lib/guard")
 HOST = Probe(name="header", title="", source="header.cu", kind=ProbeKind.HOST, patch="lib/guard")
 RULE = Rule(probes=("lib/*",), arch=("sm_120a", "sm_121a"), because="of a reason", forbids=("NONE",))
-OPCODES = {
-    "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C": InstructionClass.FP4,
-    "BRA": InstructionClass.BRANCH,
-    "LDL": InstructionClass.LOCAL,
-    "DADD": InstructionClass.F64,
-}
 
 
 def listing(*opcodes: str) -> SassListing:
@@ -33,7 +28,7 @@ def listing(*opcodes: str) -> SassListing:
 
 
 def exactly(*opcodes: str) -> SassListing:
-    classes = [OPCODES.get(opcode, InstructionClass.OTHER) for opcode in opcodes]
+    classes = [classify(opcode) or InstructionClass.OTHER for opcode in opcodes]
     code = (Instruction(16 * n, "", opcode, "", classes[n]) for n, opcode in enumerate(opcodes))
     return SassListing(instructions=tuple(code), labels={}, code_sha256="0")
 
