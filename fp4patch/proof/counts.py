@@ -5,8 +5,6 @@ recorded, and 15 % more, since another release schedules the same code a little 
 tree's is not compared, since no patch made it longer. ``python -m tools.record_counts`` writes the file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -17,8 +17,6 @@ and lines of braces alone need no check. On each target that something was compi
 - A line of a build file is judged if the build was evaluated, and a line of an edit's `condition` likewise.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

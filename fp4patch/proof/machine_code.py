@@ -1,7 +1,5 @@
 """The machine code of probes: its listing, what a cubin of a probe has, and what says that two are the same code."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tempfile

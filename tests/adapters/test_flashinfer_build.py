@@ -1,7 +1,5 @@
 """Targets of FlashInfer's JIT, by its own functions in a process, for released, changed and hostile trees."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

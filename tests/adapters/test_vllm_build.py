@@ -1,7 +1,5 @@
 """Results of the tree's own CMake functions for an arch list, and reports of trees whose build stops."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verify's page: without network, with one script, with nothing from outside as markup, and listings that open."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import re

@@ -1,7 +1,5 @@
 """Verify's result in a terminal: the answer first, what changed, what failed, and what was not checked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """`fp4patch verify` on real CUTLASS trees with the real compiler: the numbers, the verdicts, and what fails."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`fp4patch verify` on real vLLM trees with the real compiler: what the variants do to its own conversions."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Compile the probes of a small tree, and judge them by rules."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reports of verify made by hand: each verdict, and listings that differ in every way."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 

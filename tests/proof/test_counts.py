@@ -1,7 +1,5 @@
 """Recorded counts: what is longer than its record fails, and what has no record is not passed over."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Changed lines, and those of which no probe's code was judged."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 import pytest

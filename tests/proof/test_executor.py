@@ -3,8 +3,6 @@
 They convert bfloat16, of which there are 65,536, so that every input takes no time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

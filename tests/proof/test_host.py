@@ -1,7 +1,5 @@
 """Host code of a probe runs on every input, and a wrong one is found; made by the host's compiler alone."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each way in which a rule can fail, and each way in which nothing was checked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The parser on golden listings (nvdisasm/regen.sh makes them), on lines that it must refuse, and on cubins."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

@@ -5,8 +5,6 @@ corners; by default there are a few, and each goes through every 61st group of i
 the outcome of each.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Lines that a compiler read, and those of which it made code; the code is the same as without this information."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The specification: every input once, exact boundaries, two witnesses that are not ours."""
 
-from __future__ import annotations
-
 import itertools
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """nvcc step by step: the machine code of each target is nvcc's own, and equal texts are compiled once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stochastic rounding: machine code from which all inputs follow, and code from which they do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The program that runs translated machine code: what it finds, on kernels that are written by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

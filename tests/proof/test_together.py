@@ -1,7 +1,5 @@
 """Probes that are compiled as one translation unit: the same code as alone, and each with its own error."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each way in which a toolkit can be missing or mixed, on small fake roots, and the real one of this environment."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

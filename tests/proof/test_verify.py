@@ -1,7 +1,5 @@
 """Verify on small trees, with the real compiler and disassembler."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping
