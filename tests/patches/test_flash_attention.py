@@ -17,19 +17,6 @@ from small_trees import small_tree
 BEFORE = cases("flash_attention/native-arch")["lists.cmake"].before
 
 
-def test_a_command_on_vllm_includes_the_project_where_its_build_fetches_it(
-    tmp_path: Path, pristine_tree: Callable[[str, str], Path], fp4patch: Callable[..., Said]
-) -> None:
-    vllm = tmp_path / "vllm"
-    vllm.mkdir()
-    for entry in pristine_tree("vllm", "0.33.0").iterdir():
-        (vllm / entry.name).symlink_to(entry)
-    small_tree("flash_attention", vllm / ".deps/vllm-flash-attn-src")
-    said = fp4patch("status", vllm)
-    assert "flash_attention 2.7.2.post1" in said.out
-    assert "vllm 0.33.0" in said.out
-
-
 # The part of the project's CMakeLists.txt around its lists.
 CONFIGURES = """cmake_minimum_required(VERSION 3.26)
 project(vllm_flash_attn LANGUAGES CXX CUDA)

@@ -6,21 +6,15 @@ The package index has no sources of MLX. A whole tree, by hand: ``fp4patch fetch
 
 from __future__ import annotations
 
-import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command import Said, verify
-from cubins import disassembled
 from few_probes import few_probes
 from small_trees import CONVERSION, small_tree
 
-from fp4patch.catalog.manifest import data_root, forget
-from fp4patch.proof.toolchain import Toolchain
-
-PATCH = data_root() / "patches/mlx/family-guard"
+from fp4patch.catalog.manifest import forget
 
 
 @pytest.fixture
@@ -51,31 +45,6 @@ def test_the_cutlass_in_the_build_directory_is_patched_with_the_tree(
     tree_copy("cutlass", "4.2.1").rename(cutlass)  # type: ignore[operator]
     assert fp4patch("apply", "--variant", "next3", tree).status == 0
     assert "fp4patch" in (cutlass / "include/cutlass/numeric_conversion.h").read_text()
-
-
-def test_a_family_is_a_compiler_error_before_and_the_instruction_after(
-    tree: Path, toolchain: Toolchain, fp4patch: Callable[..., Said]
-) -> None:
-    def compiled(arch: str) -> list[str]:
-        cubin = tree.parent / f"{arch}.cubin"
-        command: list[str | Path] = [toolchain.nvcc, *toolchain.flags, "-std=c++20", "--expt-relaxed-constexpr"]
-        command += ["-cubin", f"-arch={arch}", "-o", cubin, f"-I{tree}", f"-I{PATCH / 'probes/stubs'}", "-DVALUE=float"]
-        environ = dict(toolchain.environ)
-        done = subprocess.run(
-            [*command, PATCH / "probes/to-e2m1-x4.cu"], check=False, capture_output=True, text=True, env=environ
-        )
-        if done.returncode:
-            return re.findall(r'identifier "(\w+)" is undefined', done.stdout + done.stderr)
-        return re.findall(r"\bF2FP\.\S*E2M1\S*", disassembled(toolchain, cubin.read_bytes()))
-
-    undefined, instructions = ["scale_cvt_Tx4_to_fp4x4_fast"], 2
-    before = {arch: compiled(arch) for arch in ("sm_120", "sm_121a", "sm_120f", "sm_100f")}
-    assert [arch for arch, found in before.items() if found == undefined] == ["sm_120f", "sm_100f"]
-    assert [len(before[arch]) for arch in ("sm_120", "sm_121a")] == [0, instructions]
-    assert fp4patch("apply", "--variant", "native", tree).status == 0
-    after = {arch: compiled(arch) for arch in before}
-    assert [len(found) for found in after.values()] == [0, *[instructions] * 3]
-    assert undefined not in after.values()
 
 
 def test_verify_executes_all_inputs_where_the_pristine_side_does_not_compile(

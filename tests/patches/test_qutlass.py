@@ -14,25 +14,28 @@ from pathlib import Path
 import pytest
 from cases import cases
 from command import Said
-from cubins import disassembled
+from cubins import compile_cuda, disassembled
 from small_trees import small_tree
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.proof.toolchain import Toolchain
 
-PATCH = data_root() / "patches/qutlass/sm120-family"
+PROBE = data_root() / "patches/qutlass/sm120-family/probes/mxfp4-mma.cu"
 CASES = cases("qutlass/sm120-family")
 SHAPES = ("rotation-of-128", "rotation-of-128-with-sm110")
 
 
-def test_a_command_on_vllm_reaches_the_tree_that_its_build_takes(
+def test_a_command_on_vllm_reaches_the_trees_that_its_build_takes(
     tree_copy: Callable[[str, str], Path], fp4patch: Callable[..., Said]
 ) -> None:
+    """flash-attention's too."""
     vllm = tree_copy("vllm", "0.33.0")
     assert "${_qutlass_fc_root}/qutlass-src" in (vllm / "cmake/external_projects/qutlass.cmake").read_text()
     assert '".deps")' in (vllm / "setup.py").read_text()
     tree = small_tree("qutlass", vllm / ".deps/qutlass-src")
-    assert fp4patch("apply", "--variant", "native", vllm).status == 0
+    small_tree("flash_attention", vllm / ".deps/vllm-flash-attn-src")
+    said = fp4patch("apply", "--variant", "native", vllm)
+    assert (said.status, "flash_attention 2.7.2.post1" in said.out) == (0, True)
     assert "TARGET_CUDA_ARCH < 130" in (tree / "qutlass/csrc/gemm.cu").read_text()
     assert fp4patch("revert", vllm).status == 0
     assert "TARGET_CUDA_ARCH < 130" not in (tree / "qutlass/csrc/gemm.cu").read_text()
@@ -47,12 +50,8 @@ def test_the_multiplication_is_empty_on_sm121_before_and_there_after(
         header = tmp_path / side / "cutlass_extensions/arch/mma_mx_sm120.h"
         header.parent.mkdir(parents=True, exist_ok=True)
         header.write_text(getattr(CASES["multiplication.h"], side))
-        cubin = tmp_path / f"{side}-{arch}.cubin"
-        command: list[str | Path] = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-DNDEBUG", "-cubin"]
-        command += [f"-arch={arch}", "-o", cubin, f"-I{tmp_path / side}", f"-I{cutlass / 'include'}"]
-        environ = dict(toolchain.environ)
-        subprocess.run([*command, PATCH / "probes/mxfp4-mma.cu"], check=True, capture_output=True, env=environ)
-        code = cubin.read_bytes()
+        flags = ("-DNDEBUG", "-cubin", f"-arch={arch}", f"-I{tmp_path / side}", f"-I{cutlass / 'include'}")
+        code = compile_cuda(toolchain, PROBE.read_text(), tmp_path / "probe.cubin", *flags).read_bytes()
         return code, re.findall(r"\bOMMA\.\S*", disassembled(toolchain, code))
 
     instruction = ["OMMA.SF.16864.F32.E2M1.E2M1.E8"]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from cases import cases
 from command import Said, snapshot
-from cubins import disassembled
+from cubins import compile_cuda, disassembled
 
 from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import data_root, load
@@ -74,21 +74,11 @@ def test_upstream_prints_and_writes_zeros_where_the_patch_rounds(
 
     def listing() -> str:
         probes, cubin = PATCHES / "e2m1-stochastic/probes", tmp_path / "probe.cubin"
-        command: list[str | Path] = [
-            toolchain.nvcc,
-            *toolchain.flags,
-            "--expt-relaxed-constexpr",
-            "-DNDEBUG",
-            "-cubin",
-            "-arch=sm_121a",
-            "-o",
-            cubin,
-        ]
-        command += ["-DFUNCTION=mul_cvt_fp32_to_fp4_4x_with_stochastic_rounding", "-DRANDOM=1", "-DBFLOAT16=0"]
+        flags = ["--expt-relaxed-constexpr", "-DNDEBUG", "-cubin", "-arch=sm_121a", "-DRANDOM=1", "-DBFLOAT16=0"]
+        flags += ["-DFUNCTION=mul_cvt_fp32_to_fp4_4x_with_stochastic_rounding"]
         folders = [tree / "common_headers", tree / "common_headers/common/include", probes, probes / "stubs"]
-        command += [f"-I{folder}" for folder in folders]
-        environ = dict(toolchain.environ)
-        subprocess.run([*command, probes / "to-e2m1-x4.cu"], check=True, capture_output=True, env=environ)
+        flags += [f"-I{folder}" for folder in folders]
+        compile_cuda(toolchain, (probes / "to-e2m1-x4.cu").read_text(), cubin, *flags)
         return disassembled(toolchain, cubin.read_bytes())
 
     pristine = listing()
@@ -133,9 +123,6 @@ def test_121_becomes_generic_code_and_a_target_with_a_suffix(
     assert (lists("before"), lists("after")) == (before, after)
 
 
-KINDS = ("fp32-x4", "bf16-x4", "fp32-x4-scaled")
-
-
 def test_the_functions_of_the_headers_pass_for_a_family(
     tree_copy: GetTree, toolchain: Toolchain, fp4patch: Callable[..., Said]
 ) -> None:
@@ -152,7 +139,8 @@ def test_the_functions_of_the_headers_pass_for_a_family(
     probes = {one["probe"].rpartition("/")[2] for one in found["results"]}
     encoders = {f"encoder-{kind}{n}" for kind in ("x", "pairs-x", "stochastic-x") for n in (1, 2, 4, 8, 16)}
     encoders = (encoders | {"encoder-product"}) - {"encoder-pairs-x1", "encoder-stochastic-x16"}
-    assert probes == {f"{how}-{kind}" for how in ("stochastic", "nearest") for kind in KINDS} | encoders
+    kinds = ("fp32-x4", "bf16-x4", "fp32-x4-scaled")
+    assert probes == {f"{how}-{kind}" for how in ("stochastic", "nearest") for kind in kinds} | encoders
 
 
 ZEROS, SHARED_MEMORY = "default NVFP4 recipe", "Hadamard transform"

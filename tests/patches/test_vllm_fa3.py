@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ import pytest
 from packaging.version import Version
 from vllm_edits import run
 
-from fp4patch.adapters.vllm import cmake
 from fp4patch.core.results import Rewritten
 
 pytestmark = pytest.mark.slow
@@ -72,39 +70,3 @@ def test_the_library_is_left_out_where_no_gpu_of_the_build_could_load_it(pristin
         assert extensions(edited.text, archs, "13.0") == extensions(before, archs, "13.0")
         assert FA3 in extensions(edited.text, archs, "12.9")
     assert FA3 not in extensions(edited.text, "9.0a", "12.2")  # upstream's own condition still decides first
-
-
-@pytest.mark.parametrize("version", RELEASES)
-def test_vllm_does_without_the_library(pristine_tree: GetTree, version: str) -> None:
-    """Only compute capability 9 requests FlashAttention 3, and its import may fail."""
-    interface = pristine_tree("vllm", version) / "vllm/vllm_flash_attn/flash_attn_interface.py"
-    if not interface.is_file():  # it comes from flash-attention's repository, where it is the same
-        return
-    handlers = [
-        ast.unparse(handler.type or ast.Constant(None))
-        for node in ast.walk(ast.parse(interface.read_text()))
-        if isinstance(node, ast.Try) and "_vllm_fa3_C" in ast.unparse(ast.Module(node.body, []))
-        for handler in node.handlers
-    ]
-    assert handlers == ["ImportError"]
-
-
-@pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake")
-@pytest.mark.parametrize("version", RELEASES)
-def test_its_list_of_architectures_is_empty_there_and_nowhere_else(
-    pristine_tree: GetTree, tmp_path: Path, version: str
-) -> None:
-    """By the release's own CMake function, with the list that flash-attention gives it."""
-    utils = pristine_tree("vllm", version) / "cmake/utils.cmake"
-
-    def archs(asked: str) -> str:
-        named = re.sub(r"[ ;]+", ";", asked.replace("+PTX", ""))
-        script = tmp_path / "ask.cmake"
-        script.write_text(
-            f'include("{utils}")\ncuda_archs_loose_intersection(FA3 "9.0a;" "{named}")\nmessage("<${{FA3}}>")\n'
-        )
-        done = subprocess.run([str(cmake()), "-P", str(script)], capture_output=True, text=True, check=True)
-        return re.search("<(.*)>", done.stderr)[1]  # type: ignore[index]
-
-    assert {asked: archs(asked) for asked in WITHOUT} == dict.fromkeys(WITHOUT, "")
-    assert {archs(asked) for asked in ("9.0;12.1", "12.1;9.0", "9.0")} == {"9.0a"}

@@ -48,15 +48,6 @@ def test_values_on_the_grid_stay_and_what_lies_beyond_saturates() -> None:
     assert (e2m1_encode_stochastic(tiny[:, None], BYTES) == np.array([0, 8, 0, 8])[:, None]).all()
 
 
-def test_the_mean_over_all_bytes_is_the_value_and_the_variance_that_of_one_coin() -> None:
-    # Where the discarded part is a multiple of 1/256 of a step, the mean is the value itself.
-    for below, above in pairwise(E2M1_VALUES):
-        x = below + (above - below) * np.arange(256, dtype=np.float64) / 256
-        results = np.abs(e2m1_decode(e2m1_encode_stochastic(x[:, None], BYTES)).astype(np.float64))
-        assert np.array_equal(results.mean(axis=1), x)
-        assert np.allclose(results.var(axis=1), (x - below) * (above - x), rtol=0, atol=1e-15)
-
-
 def test_each_byte_of_a_word_belongs_to_the_value_of_its_lane() -> None:
     words = np.array([[0x33221100, 0x77665544]], dtype=np.uint32)
     assert [f"{one:02x}" for one in random_bytes(words)[0]] == ["00", "22", "11", "33", "44", "66", "55", "77"]

@@ -23,8 +23,6 @@ GOLDEN = Path(__file__).parent / "golden"
 PROGRAMS: dict[str, dict[str, Any]] = json.loads((GOLDEN / "golden.json").read_text())["programs"]
 STRIDE = 61
 SAMPLES = 128
-NO_PROGRAM = {"operands", "stochastic"}
-"""Headers that are no function of a float alone: the first converts nothing, the second takes random bits."""
 
 
 def listing(name: str) -> str:
@@ -82,11 +80,3 @@ def test_the_digest_notices_a_changed_instruction(tmp_path: Path) -> None:
     changed = listing(name).replace(" 0xf0f0f0f", " 0xf0f0f0e").replace("0x7531", "0x7530")
     assert changed != listing(name)
     assert sample(name, tmp_path, changed) != [PROGRAMS[name]["sample"]]
-
-
-def test_encoders_and_paths_with_branches_are_among_them() -> None:
-    branches = {name for name in PROGRAMS if "BSSY" in listing(name)}
-    assert "cutlass-4.2.1.pristine.encode-float-x8" in branches
-    encoders = {path.stem for path in (Path(__file__).parents[2] / "encoders").glob("*.cuh")}
-    assert encoders > NO_PROGRAM
-    assert {f"encoder.{name}" for name in encoders - NO_PROGRAM} <= set(PROGRAMS)

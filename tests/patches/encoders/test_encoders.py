@@ -57,10 +57,6 @@ def listing(tmp_path: Path, toolchain: Toolchain, text: str, arch: str) -> SassL
     return machine_code.unit_listing(printed, cubin)
 
 
-def test_there_are_four_and_what_they_share() -> None:
-    assert [path.stem for path in ENCODERS] == sorted([*NAMES, "stochastic", "operands"])
-
-
 @pytest.mark.parametrize("path", ENCODERS, ids=lambda path: path.stem)
 def test_compiles_alone_with_every_warning_and_includes_nothing(path: Path, tmp_path: Path) -> None:
     assert "#include" not in path.read_text()

@@ -7,7 +7,6 @@ for all 256. ``FP4PATCH_LIFT_ALL=1`` runs all 2^32 inputs, which takes 40 s.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,35 +119,3 @@ int main() {{
 }}
 """
     assert host(tmp_path, program, "-O2", "-pthread") == "0\n"
-
-
-@pytest.mark.parametrize(
-    ("found", "replaced"),
-    [
-        ("264u", "263u"),
-        ("& 0xffu", "& 0x7fu"),
-        ("rbits >> 16) << 4", "rbits >> 8) << 4"),
-        ("0x40c00000u ?", "0x40a00000u ?"),
-    ],
-)
-def test_a_changed_host_form_is_noticed(
-    found: str, replaced: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = HEADER.read_text()
-    assert found in text
-    changed = tmp_path / "stochastic.cuh"
-    changed.write_text(text.replace(found, replaced))
-    monkeypatch.setattr(f"{__name__}.HEADER", changed)
-    checks = (
-        test_every_packing_on_the_host_is_the_single_values_with_their_bytes,
-        test_the_host_form_is_the_specification_around_every_threshold,
-    )
-    assert any(fails(check, tmp_path) for check in checks)
-
-
-def fails(check: Callable[[Path], None], folder: Path) -> bool:
-    try:
-        check(folder)
-    except AssertionError:
-        return True
-    return False
