@@ -1,7 +1,7 @@
 """Labels of an image, and the check of an image's claims: labels, receipts, verdicts, files."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import fp4patch
@@ -52,9 +52,9 @@ def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> lis
     """
     try:
         pins = pins_of(proof)
-        documents = {name: json.loads(data) for name, data in receipts_of(proof).items()}
-        of_labels = [] if labels is None else _labels(labels, documents, pins)
-        return [_receipts(documents), *_verify(proof, documents, pins), *_binaries(proof), *of_labels]
+        receipts = sorted(map(json.loads, receipts_of(proof).values()), key=lambda receipt: str(receipt["target"]))
+        of_labels = _labels(labels, receipts, pins) if labels is not None else ()
+        return [_receipts(receipts), *_verify(proof, receipts, pins), *_binaries(proof), *of_labels]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ImageError(
             f"a document of the proof is not one that fp4patch writes: {error!r}", help="build the image again"
@@ -71,46 +71,45 @@ def receipts_of(proof: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name.removeprefix("receipts/"): data for name, data in proof.items() if name.startswith("receipts/")}
 
 
-def _receipts(documents: Mapping[str, dict[str, Any]]) -> Statement:
-    if not documents:
+Receipts = Sequence[Mapping[str, Any]]
+
+
+def _receipts(receipts: Receipts) -> Statement:
+    if not receipts:
         return Statement("receipts", Verdict.FAIL, "there are none")
-    trees = [f"{d['target']} {d['version']} with {d['variant']} ({len(d['files'])} files)" for d in documents.values()]
-    variants = {d["variant"] for d in documents.values()}
+    trees = [f"{one['target']} {one['version']} with {one['variant']} ({len(one['files'])} files)" for one in receipts]
+    variants = {one["variant"] for one in receipts}
     return Statement("receipts", verdict_on(len(variants) == 1), ", ".join(trees))
 
 
-def _verify(
-    proof: Mapping[str, bytes], receipts: Mapping[str, dict[str, Any]], pins: Mapping[str, Any]
-) -> list[Statement]:
+def _verify(proof: Mapping[str, bytes], receipts: Receipts, pins: Mapping[str, Any]) -> Iterator[Statement]:
     """Compute the verdict again from its checks, and check that it is about the same trees as the receipts."""
     if "verify.json" not in proof:
-        return [Statement("verify", Verdict.FAIL, "there is no verify.json")]
+        yield Statement("verify", Verdict.FAIL, "there is no verify.json")
+        return
     document = json.loads(proof["verify.json"])
     trees = document.get("trees", [document])
     results = [result for tree in trees for result in tree["results"]]
-    checks = [check for result in results for check in result["checks"]]
     failed = [r["probe"] for r in results if not r["checks"]]
     failed += [p["expected"] for tree in trees for p in tree["problems"]]
     failed += dict.fromkeys(name for tree in trees for name in _failed(tree))
     passed = bool(trees) and all(tree["results"] for tree in trees) and not failed
-    counts = f"{len(results)} results, {len(checks)} checks, " + (
-        f"failed: {', '.join(failed)}" if failed else "none failed"
-    )
+    counts = f"{len(results)} results, {sum(len(result['checks']) for result in results)} checks, "
+    counts += f"failed: {', '.join(failed)}" if failed else "none failed"
     if (document["verdict"] == "pass") is not passed:
         counts += f"; the document itself has {document['verdict']}"
-    statements = [Statement("verify", verdict_on(passed and document["verdict"] == "pass"), counts)]
+    yield Statement("verify", verdict_on(passed and document["verdict"] == "pass"), counts)
     by_target = {tree["target"]: tree for tree in trees}
-    by_receipt = {receipt["target"]: receipt for receipt in receipts.values()}
+    by_receipt = {receipt["target"]: receipt for receipt in receipts}
     for target in [*by_receipt, *(name for name in by_target if by_target[name]["patches"] and name not in by_receipt)]:
         same = target in by_target and target in by_receipt and _is_about(by_target[target], by_receipt[target])
         detail = "verified as patched" if same else "what was verified is not what the receipt states"
-        statements.append(Statement(f"receipt of {target}", verdict_on(same), detail))
+        yield Statement(f"receipt of {target}", verdict_on(same), detail)
     judged = set(pins.get("judged", ()))
     of_each = [{result["arch"] for result in tree["results"] if result["arch"] in tree["arch"]} for tree in trees]
     looked = set[str].intersection(*of_each) if of_each else set()
     detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged)) or 'not known'}"
-    statements.append(Statement("architectures", verdict_on(judged and judged <= looked), detail))
-    return statements
+    yield Statement("architectures", verdict_on(judged and judged <= looked), detail)
 
 
 def _is_about(tree: Mapping[str, Any], receipt: Mapping[str, Any]) -> bool:
@@ -144,26 +143,21 @@ def _binaries(proof: Mapping[str, bytes]) -> list[Statement]:
     return [Statement("binaries", verdict_on(has_code and verdict in ("green", "yellow")), detail)]
 
 
-def _labels(
-    labels: Mapping[str, str], documents: Mapping[str, dict[str, Any]], pins: Mapping[str, Any]
-) -> list[Statement]:
+def _labels(labels: Mapping[str, str], receipts: Receipts, pins: Mapping[str, Any]) -> Iterator[Statement]:
     """Compare each of our labels with the file of the proof that states the same fact."""
-    receipts = sorted(documents.values(), key=lambda receipt: str(receipt["target"]))
-    expected = {
-        "variant": ", ".join(sorted({str(receipt["variant"]) for receipt in receipts})),
-        "patches": ", ".join(patch for receipt in receipts for patch in receipt["patches"]),
-        "version": ", ".join(sorted({str(receipt["fp4patch"]) for receipt in receipts})),
-        "arch": ",".join(pins.get("arch", ())),
-        "torch": str(pins.get("torch", {}).get("version", "")),
-        "cuda": str(pins.get("cuda", "")),
-    }
     trees = pins.get("trees", {})
-    for name in sorted({PRODUCT, *trees, *(str(receipt["target"]) for receipt in receipts)}):
+    expected = {
+        "variant": ", ".join(sorted({receipt["variant"] for receipt in receipts})),
+        "patches": ", ".join(patch for receipt in receipts for patch in receipt["patches"]),
+        "version": ", ".join(sorted({receipt["fp4patch"] for receipt in receipts})),
+        "arch": ",".join(pins.get("arch", ())),
+        "torch": pins.get("torch", {}).get("version", ""),
+        "cuda": pins.get("cuda", ""),
+    }
+    for name in sorted({PRODUCT, *trees, *(receipt["target"] for receipt in receipts)}):
         expected[name] = _release(trees[name]) if name in trees else ""
-    statements = []
     for name, proven in expected.items():
         label = labels.get(OURS + name, "")
-        same = label == proven
-        detail = label or "nothing" if same else f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
-        statements.append(Statement(f"label {OURS}{name}", verdict_on(same), detail))
-    return statements
+        detail = f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
+        detail = label or "nothing" if label == proven else detail
+        yield Statement(f"label {OURS}{name}", verdict_on(label == proven), detail)
