@@ -99,7 +99,9 @@ def text(applied: Applied, *, diff: bool) -> RenderableType:
         changed = [] if applied.refused else [file for file in tree.files if file.changed]
         for patch in tree.patches if changed else ():
             if files := [file for file in changed if patch.patch in (name.partition(" ")[0] for name in file.patches)]:
-                lines.append(_line("  ", f"{patch.patch}: {_title(patch.patch)}"))
+                known = load().patches.get(patch.patch)
+                title = known.title if known else "a diff that you named with --with"
+                lines.append(_line("  ", f"{patch.patch}: {title}"))
                 lines += [_line("    ", file.path) for file in files]
         if restored := [file.path for file in changed if not file.patches]:
             lines += [_line("  ", "pristine bytes again:"), *(_line("    ", path) for path in restored)]
@@ -125,11 +127,6 @@ def refusal(applied: Applied) -> RenderableType:
             parts += [_line("", "the edits since fp4patch wrote the files, as a diff to keep:")]
             parts += [Verbatim(tree.edits)]
     return Group(*parts)
-
-
-def _title(patch: str) -> str:
-    known = load().patches.get(patch)
-    return known.title if known else "a diff that you named with --with"
 
 
 def _line(prefix: str, content: str) -> RenderableType:

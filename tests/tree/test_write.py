@@ -9,10 +9,8 @@ import shutil
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -108,17 +106,11 @@ def test_apply_then_revert_gives_every_byte_and_mode_back_and_no_trace(roots: li
     assert everything(*roots) == before
 
 
-def test_modification_times_are_strictly_newer_after_each_command(roots: list[Path]) -> None:
-    os.utime(roots[0] / B, ns=(10**18, 10**18))
-    seen = [[(roots[0] / p).stat().st_mtime_ns for p in (A, B)]]
-    started = time.time_ns()
-    for act in (apply, revert, apply, revert):
+def test_a_build_system_sees_that_a_file_changed(roots: list[Path]) -> None:
+    for act in (apply, revert):
+        os.utime(roots[0] / B, ns=(10**18, 10**18))
         act(roots)
-        seen.append([(roots[0] / p).stat().st_mtime_ns for p in (A, B)])
-    assert all(
-        later > earlier for first, second in pairwise(seen) for earlier, later in zip(first, second, strict=True)
-    )
-    assert seen[1][1] > started - 10**9
+        assert (roots[0] / B).stat().st_mtime_ns > 10**18
 
 
 def test_a_file_deleted_since_is_made_again_by_revert(roots: list[Path]) -> None:

@@ -61,17 +61,14 @@ def build(folder: Path, kernels: Sequence[Kernel], info: KitInfo, toolchain: Too
         write(source / name, (resources.files(__package__) / "program" / name).read_text(encoding="utf-8"))
     write(source / "tables.h", tables())
     write(source / "build.sh", _BUILD)
-    checkers = {arch: _checker(source, arch, toolchain) for arch in _checkers(kernels)}
+    archs: dict[int, Arch] = {}  # one without a suffix for each generation, which runs on all GPUs of its kernels
+    for kernel in sorted(kernels, key=lambda kernel: kernel.arch):
+        archs.setdefault(kernel.arch.major, kernel.arch.gpu)
+    checkers = {arch: _checker(source, arch, toolchain) for arch in archs.values()}
     code, text = _tables(kernels, checkers, info)
     write(source / "cubins.bin", code)
     write(source / "kit.h", text)
     return {machine: why for machine in MACHINES if (why := _program(folder, machine, toolchain))}
-
-
-def _checkers(kernels: Sequence[Kernel]) -> list[Arch]:
-    """Return a target without a suffix for each generation: it runs on all its GPUs that the kernels are for."""
-    majors = {kernel.arch.major for kernel in kernels}
-    return sorted({min(kernel.arch.gpu for kernel in kernels if kernel.arch.major == major) for major in majors})
 
 
 def _checker(source: Path, arch: Arch, toolchain: Toolchain) -> bytes:
