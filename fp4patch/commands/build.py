@@ -189,4 +189,4 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     if folder.is_dir() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty", help="name another directory with --context")
     for name, data in files.items():
-        write(folder / name, data, advice="free space, or set TMPDIR")
+        write(folder / name, data, advice="free space, or name another directory: --context")

@@ -55,7 +55,7 @@ class Arch:
         """
         parts = elements(text)
         if not parts:
-            raise ValueError("the list of architectures is empty")
+            raise ValueError("no architecture is named")
         return tuple(dict.fromkeys(cls.parse(_ADDED.sub("", part) if ptx else part) for part in parts))
 
     @property
