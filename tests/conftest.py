@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from command import Said
+from few_probes import few_probes
 from filelock import FileLock
 
 from fp4patch.catalog.manifest import load
@@ -177,6 +178,18 @@ def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[
 def fp4patch(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
     """Function that runs the command line and returns its output: ``fp4patch("apply", "--variant", "next2", tree)``."""
     return lambda *arguments: Said(capsys, *arguments)
+
+
+@pytest.fixture
+def probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """``probes("cutlass", "encode-float-x8", sampled=True)``: the data for this test, which have no other probes."""
+
+    def only(target: str, *names: str, **options: bool) -> Path:
+        data = few_probes(tmp_path / "data", dict.fromkeys(names, target), **options)
+        monkeypatch.setenv("FP4PATCH_DATA", str(data))
+        return data
+
+    return only
 
 
 @pytest.fixture

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from few_probes import few_probes
+from command import apply_and_verify
 
-from fp4patch import cli
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
 from variants import VARIANTS, encoder
 
 ALL = 1 << 32
+CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
 NANS = (1 << 23) - 1  # of one sign
 FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x", "upstream-")
 """Probes of converters and functions that CUTLASS has from 4.7 on."""
@@ -23,23 +22,18 @@ FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x", "upstream-")
 
 def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any]]:
     """Exit status; executions by probe, architecture and side."""
-    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
-    document = tree.parent / "verify.json"
-    status = cli.run(["verify", "--variant", variant, "--arch", archs, "--execute", "--json", str(document), str(tree)])
-    found = json.loads(document.read_text())["executed"]
+    status, document = apply_and_verify(tree, variant, "--arch", archs, "--execute")
+    found = document["executed"]
     by_name = {(one["probe"].partition("/")[2], one["arch"], one["side"]): one for one in found["executions"]}
     return status, by_name
 
 
-def test_vllms_conversions_by_code_with_branches(
-    vllm: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vllms_conversions_by_code_with_branches(vllm: Callable[[str], Path], probes: Callable[..., Path]) -> None:
     """All inputs run through every lane of such code, which takes minutes: here a sample does."""
-    probes = dict.fromkeys(("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1"), "vllm")
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes, sampled=True)))
+    probes("vllm", *CONVERSIONS, sampled=True)
     status, found = executed(vllm("0.33.0"), "turbo", "sm_120a,sm_121a")
     assert status == 0
-    for probe in probes:
+    for probe in CONVERSIONS:
         card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, "sm_121a", "patched"]
         assert (card["instruction"], gb10["instruction"]) == (True, False)
         assert (card["verdict"], gb10["verdict"]) == ("pass", "pass")
@@ -47,20 +41,16 @@ def test_vllms_conversions_by_code_with_branches(
 
 
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if encoder(name, "vllm") and name != "turbo"])
-def test_vllms_own_conversions(
-    vllm: Callable[[str], Path], variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vllms_own_conversions(vllm: Callable[[str], Path], variant: str, probes: Callable[..., Path]) -> None:
     """Without the encoder's own probes, which are CUTLASS's too."""
-    conversions = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
     blocks = ("half-block-to-nvfp4", "bf16-block-to-mxfp4", "half-matrix-to-nvfp4", "half-row-to-minimax")
-    probes = dict.fromkeys(conversions + blocks, "vllm")
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
+    probes("vllm", *CONVERSIONS, *blocks)
     shipped = load().variant(variant)
     software = "sm_121" if "sm_121" in shipped.arch else "sm_121a"
     status, found = executed(vllm("0.33.0"), variant, f"sm_120a,{software}")
     assert status == 0
     nan_signs = 0 if shipped.promise is Promise.EXACT else NANS
-    for probe in conversions:
+    for probe in CONVERSIONS:
         card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, software, "patched"]
         assert (card["instruction"], gb10["instruction"]) == (True, False)
         assert (card["ran"]["inputs"], gb10["ran"]["inputs"]) == (ALL, ALL)

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import verify
-from few_probes import few_probes
+from command import apply_and_verify, verify
 
 from fp4patch import cli
 from fp4patch.core.errors import Fp4PatchError
@@ -14,20 +13,17 @@ from fp4patch.core.progress import Step
 from fp4patch.proof.verify import VerifyRequest, verify_trees
 
 GetTree = Callable[[str, str], Path]
+Probes = Callable[..., Path]
 
 
 @pytest.mark.parametrize("variant", ["next2", "turbo"])
-def test_a_patched_tree_passes_and_a_second_look_is_cached(
-    whole_tree: GetTree, variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, variant: str, probes: Probes) -> None:
     """One of the two variants with a single probe: what the others show is the same."""
     if variant == "turbo":
-        data = few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})
-        monkeypatch.setenv("FP4PATCH_DATA", str(data))
+        probes("cutlass", "float-to-e2m1-x8")
     tree = whole_tree("cutlass", "4.2.1")
-    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
     page = tree.parent / "report.html"
-    status, document = verify(tree, variant, "--report", str(page))
+    status, document = apply_and_verify(tree, variant, "--report", str(page))
     assert status == 0
     assert document["verdict"] == "pass"
     assert "float-to-e2m1-x8" in page.read_text()
@@ -56,8 +52,7 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     whole_tree: GetTree,
 ) -> None:
     tree = whole_tree("cutlass", "4.2.1")
-    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
-    status, document = verify(tree, "next3", "--arch", "sm_121,sm_121a")
+    status, document = apply_and_verify(tree, "next3", "--arch", "sm_121,sm_121a")
     assert status == 0
     results = {(r["probe"], r["arch"]): r for r in document["results"]}
     assert results["cutlass/encode-float-x8", "sm_121a"]["identical"]
@@ -74,11 +69,12 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
 
 
 def test_a_changed_function_that_no_probe_calls_is_named(
-    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    whole_tree: GetTree, probes: Probes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"encode-float-x8": "cutlass"})))
+    probes("cutlass", "encode-float-x8")
     tree = whole_tree("cutlass", "4.2.1")
-    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
+    status, document = apply_and_verify(tree, "next3", "--arch", "sm_121")
+    assert status == 0
     lines = (tree / HEADER).read_text().splitlines()
 
     def body(head: str) -> int:
@@ -86,8 +82,6 @@ def test_a_changed_function_that_no_probe_calls_is_named(
         start = next(at for at, line in enumerate(lines) if head in line)
         return next(at + 1 for at in range(start, len(lines)) if lines[at].startswith("  return"))
 
-    status, document = verify(tree, "next3", "--arch", "sm_121")
-    assert status == 0
     no_code = "no code that was judged has an instruction of it"
     spans = [span for span in document["coverage"]["unjudged"] if span["because"] == no_code]
     in_header = (range(span["first"], span["last"] + 1) for span in spans if span["file"] == HEADER)
@@ -114,11 +108,9 @@ def test_a_tree_that_is_not_in_the_variants_state_is_refused(
     assert "fp4patch apply --variant next2" in capsys.readouterr().err
 
 
-def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
-    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tree_that_is_changed_while_it_is_verified_is_refused(whole_tree: GetTree, probes: Probes) -> None:
     """The tree is reverted after the first compilation: one of the two sides is then not the one in the report."""
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x2": "cutlass"})))
+    probes("cutlass", "float-to-e2m1-x2")
     tree = whole_tree("cutlass", "4.2.1")
     assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
 
@@ -141,18 +133,13 @@ def test_without_a_compiler_verify_says_how_to_get_one(
     assert "nvcc" in capsys.readouterr().err
 
 
-def test_what_takes_the_compiler_minutes_is_compiled_only_if_asked_for(
-    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = few_probes(tmp_path / "data", dict.fromkeys(("encode-float-x8", "encode-gemv-epilogue"), "cutlass"))
-    patch = data / "patches/cutlass/e2m1-encode/patch.toml"
+def test_what_takes_the_compiler_minutes_is_compiled_only_if_asked_for(whole_tree: GetTree, probes: Probes) -> None:
+    patch = probes("cutlass", "encode-float-x8", "encode-gemv-epilogue") / "patches/cutlass/e2m1-encode/patch.toml"
     text, count = re.subn(r'^name = "encode-gemv-epilogue"\n', r"\g<0>slow = true\n", patch.read_text(), flags=re.M)
     assert count == 1
     patch.write_text(text)
-    monkeypatch.setenv("FP4PATCH_DATA", str(data))
     tree = whole_tree("cutlass", "4.2.1")
-    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
-    status, document = verify(tree, "next3", "--arch", "sm_121")
+    status, document = apply_and_verify(tree, "next3", "--arch", "sm_121")
     assert (status, {result["probe"] for result in document["results"]}) == (0, {"cutlass/encode-float-x8"})
     assert {probe["probe"]: probe["because"] for probe in document["set_aside"]} == {
         "cutlass/encode-gemv-epilogue": "it takes the compiler minutes: --all runs it"
@@ -162,14 +149,10 @@ def test_what_takes_the_compiler_minutes_is_compiled_only_if_asked_for(
     assert document["set_aside"] == []  # the epilogue's division is a function of the compiler, linked with -rdc=true
 
 
-def test_host_code_of_the_newest_release_is_executed_too(
-    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_host_code_of_the_newest_release_is_executed_too(whole_tree: GetTree, probes: Probes) -> None:
     """From 4.7 on CUTLASS refuses arrays of sizes that earlier releases convert."""
-    probes = {"encode-host-half": "cutlass"}
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
+    probes("cutlass", "encode-host-half")
     tree = whole_tree("cutlass", "4.8.0")
-    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
-    status, document = verify(tree, "next3", "--execute")
+    status, document = apply_and_verify(tree, "next3", "--execute")
     assert (status, document["problems"]) == (0, [])
     assert {run["probe"] for run in document["executed"]["executions"]} == {"cutlass/encode-host-half"}

@@ -6,10 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import verify
-from few_probes import few_probes
-
-from fp4patch import cli
+from command import apply_and_verify
 
 GetTree = Callable[[str, str], Path]
 CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
@@ -25,14 +22,12 @@ SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "mi
 
 @pytest.mark.parametrize(("version", "encoder"), [("0.16.0", set()), ("0.33.0", ENCODER)])
 def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
-    vllm: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, encoder: set[str]
+    vllm: Callable[[str], Path], probes: Callable[..., Path], version: str, encoder: set[str]
 ) -> None:
     """Without the evaluations of the tree's build, and with the encoder's own probes on one release."""
-    probes = [*CONVERSIONS, *BLOCKS, *MATRICES, *encoder, *MINIMAX, *SOURCE_FILES]
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", dict.fromkeys(probes, "vllm"))))
+    probes("vllm", *CONVERSIONS, *BLOCKS, *MATRICES, *encoder, *MINIMAX, *SOURCE_FILES)
     tree = vllm(version)
-    assert cli.run(["apply", "--variant", "turbo2", str(tree)]) == 0
-    status, document = verify(tree, "turbo2")
+    status, document = apply_and_verify(tree, "turbo2")
     assert (status, document["verdict"], document["problems"]) == (0, "pass", [])
     found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}
     rows = {probe for probe, _ in found if probe in MINIMAX}
@@ -57,23 +52,19 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     assert "--torch-include" in aside["quant-kernels"]
     assert ("this release has no" in aside["minimax-kv-insert"]) == (version == "0.16.0")
 
-    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
-    status, document = verify(tree, "next2")
+    status, document = apply_and_verify(tree, "next2")
     assert (status, document["verdict"]) == (0, "pass")
     # One of the conversions for the families, too.
     assert len(document["results"]) == 16 + 2 * len(encoder) + 2 * len(rows)
     assert all(r["identical"] and r["after"]["fp4"] for r in document["results"])
 
 
-def test_a_conversion_that_no_probe_knows_fails(
-    vllm: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", dict.fromkeys(CONVERSIONS, "vllm"))))
+def test_a_conversion_that_no_probe_knows_fails(vllm: Callable[[str], Path], probes: Callable[..., Path]) -> None:
+    probes("vllm", *CONVERSIONS)
     tree = vllm("0.16.0")
     header = tree / "csrc/quantization/fp4/nvfp4_utils.cuh"
     header.write_text(header.read_text().replace("fp32_vec8_to_e2m1", "eight_to_e2m1"))
-    assert cli.run(["apply", "--variant", "turbo2", str(tree)]) == 0
-    status, document = verify(tree, "turbo2", "--arch", "sm_121a")
+    status, document = apply_and_verify(tree, "turbo2", "--arch", "sm_121a")
     assert (status, document["verdict"]) == (1, "fail")
     failed = {r["probe"]: r["error"] for r in document["results"] if r["verdict"] != "pass"}
     assert set(failed) == {"vllm/float8-to-e2m1", "vllm/float2x4-to-e2m1"}
@@ -81,18 +72,16 @@ def test_a_conversion_that_no_probe_knows_fails(
 
 
 def test_the_trees_own_build_is_evaluated_for_each_patch_of_it(
-    vllm: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vllm: Callable[[str], Path], probes: Callable[..., Path]
 ) -> None:
     """One arch list of each kind: all of them, for every CUDA release, take a minute."""
-    data = few_probes(tmp_path / "data", {"float8-to-e2m1": "vllm"}, builds=True)
+    data = probes("vllm", "float8-to-e2m1", builds=True)
     for file in data.glob("patches/vllm/*/patch.toml"):
         file.write_text(re.sub(r'(?m)^((?:reaches|same|keeps) = \["[^"]*").*', r"\1]", file.read_text()))
     target = data / "patches/vllm/target.toml"
     target.write_text(re.sub(r"(?m)^cuda = \[.*", 'cuda = ["13.0"]', target.read_text()))
-    monkeypatch.setenv("FP4PATCH_DATA", str(data))
     tree = vllm("0.33.0")
-    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
-    status, document = verify(tree, "native", "--arch", "sm_121a")
+    status, document = apply_and_verify(tree, "native", "--arch", "sm_121a")
     assert (status, document["verdict"]) == (0, "pass")
     checks = {f"vllm/{name}" for name in ("arch-lists", "detected-arch", "moe-defines", "native-arch")}
     assert {build["check"] for build in document["builds"]} == checks
@@ -104,8 +93,7 @@ def test_the_trees_own_build_is_evaluated_for_each_patch_of_it(
 @pytest.mark.skipif(not TORCH, reason="FP4PATCH_TEST_TORCH_INCLUDE names no include folder of PyTorch; takes minutes")
 def test_no_kernel_of_the_source_files_keeps_the_instruction(vllm: Callable[[str], Path]) -> None:
     tree = vllm("0.33.0")
-    assert cli.run(["apply", "--variant", "turbo2", str(tree)]) == 0
-    status, document = verify(tree, "turbo2", "--torch-include", TORCH)
+    status, document = apply_and_verify(tree, "turbo2", "--torch-include", TORCH)
     assert (status, document["set_aside"]) == (0, [])
     found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}
     for name in SOURCE_FILES:

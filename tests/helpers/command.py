@@ -77,3 +77,8 @@ def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]
     document = tree.parent / "verify.json"
     status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
     return status, fits("verify", json.loads(document.read_text()))
+
+
+def apply_and_verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]]:
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
+    return verify(tree, variant, *options)

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import verify
-from few_probes import few_probes
+from command import apply_and_verify
 from small_cutlass import GUARD, small_cutlass
 
 from fp4patch import cli
@@ -56,16 +55,13 @@ def test_native_gives_upstreams_condition_back_and_revert_the_tree_as_it_was(
     assert (tree / GUARD).read_text() == removed
 
 
-def test_the_machine_code_has_the_instruction_again(
-    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    probes = {"float-to-e2m1-x8": "cutlass", "e2m1-to-half-x8": "cutlass"}
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
+def test_the_machine_code_has_the_instruction_again(whole_tree: GetTree, probes: Callable[..., Path]) -> None:
+    names = ("float-to-e2m1-x8", "e2m1-to-half-x8")
+    probes("cutlass", *names)
     forget()
     tree = whole_tree("cutlass", "4.2.1")
     remove(tree)
-    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
-    status, document = verify(tree, "native", "--arch", "sm_120a,sm_121a")
+    status, document = apply_and_verify(tree, "native", "--arch", "sm_120a,sm_121a")
     assert (status, document["verdict"]) == (0, "pass")
     found = {(r["probe"].removeprefix("cutlass/"), r["arch"]): r for r in document["results"]}
     # CUDA 13.0.88.
@@ -76,4 +72,4 @@ def test_the_machine_code_has_the_instruction_again(
     ]
     decoded = found["e2m1-to-half-x8", "sm_121a"]
     assert (decoded["before"]["instructions"], decoded["after"]["instructions"]) == (812, 17)
-    assert all(found[probe, "sm_120a"]["identical"] for probe in probes)
+    assert all(found[probe, "sm_120a"]["identical"] for probe in names)
