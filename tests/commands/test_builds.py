@@ -20,11 +20,15 @@ from fp4patch.proof.view import SourceView
 LISTS = "CMakeLists.txt"
 
 
-@pytest.fixture
-def evaluated(pristine_tree: Callable[[str, str], Path]) -> Callable[[dict[str, bytes | None]], builds.Evaluated]:
-    """``evaluated(overlay)``: of vLLM 0.33.0, pristine with this over it and "patched" as upstream released it.
+Evaluate = Callable[..., builds.Evaluated]
 
-    For some arch lists of each kind, and one CUDA release: the others take half a minute.
+
+@pytest.fixture
+def evaluated(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Evaluate:
+    """``evaluated(old, new)``: of vLLM 0.33.0, pristine with another CMakeLists.txt and "patched" as it was released.
+
+    Or ``patched=True``: the reverse. For some arch lists of each kind, and one CUDA release: the others take half a
+    minute.
     """
     catalog, tree = load(), pristine_tree("vllm", "0.33.0").resolve()
     (found,) = identify_all([tree], catalog)
@@ -32,63 +36,52 @@ def evaluated(pristine_tree: Callable[[str, str], Path]) -> Callable[[dict[str, 
     (check,) = patch.builds
     reaches, both = ("12.0a;12.1a", "12.1f"), ("8.9;9.0a;12.0a;12.1a",)
     few = replace(check, reaches=reaches + both, keeps=(*both, "9.0a;10.0a"), same=("12.0a", "8.0;9.0;12.0+PTX"))
-    assert {*few.reaches} < {*check.reaches}
-    assert {*few.keeps} < {*check.keeps}
-    assert {*few.same} < {*check.same}
-    patch = replace(patch, builds=(few,))
+    assert {*few.reaches, *few.keeps, *few.same} < {*check.reaches, *check.keeps, *check.same}
     assert found.target.build
     target = replace(found.target, build=replace(found.target.build, cuda=()))
 
-    def get(
-        overlay: dict[str, bytes | None], changed: dict[str, bytes] | None = None, folder: Path | None = None
-    ) -> builds.Evaluated:
-        root = tree
-        if changed and folder:  # the "patched" tree: links, but for the files that changed
-            root = folder / "patched"
+    def get(old: str = "", new: str = "", *, patched: bool = False) -> builds.Evaluated:
+        text = (tree / LISTS).read_text(encoding="utf-8")
+        assert old in text
+        changed, root = {LISTS: text.replace(old, new).encode()}, tree
+        if patched:  # links, but for the file that changed
+            root = tmp_path / "patched"
             builds._link(tree, root, changed)
-        return builds.evaluate(SourceView(tree, overlay), replace(found, target=target, root=root), [patch])
+        view = SourceView(tree, {} if patched else changed)
+        return builds.evaluate(view, replace(found, target=target, root=root), [replace(patch, builds=(few,))])
 
     return get
 
 
-def test_a_list_that_does_not_reach_sm121_fails_and_says_so(evaluated: Callable[..., builds.Evaluated]) -> None:
-    found = {one.asked: one for one in evaluated({}).results}
+def test_a_list_that_does_not_reach_sm121_fails_and_says_so(evaluated: Evaluate) -> None:
+    found = {one.asked: one for one in evaluated().results}
     assert (found["12.0a"].verdict, found["12.0a"].detail) == (Verdict.PASS, "")
     assert (found["12.0a;12.1a"].after, found["12.0a;12.1a"].verdict) == ("12.0a", Verdict.FAIL)
     assert found["12.0a;12.1a"].detail == "no code with the instruction for sm_121"
 
 
-def test_what_must_stay_as_it_was_is_compared_with_the_pristine_build(
-    evaluated: Callable[..., builds.Evaluated], pristine_tree: Callable[[str, str], Path]
-) -> None:
-    text = (pristine_tree("vllm", "0.33.0") / LISTS).read_text(encoding="utf-8")
+def test_what_must_stay_as_it_was_is_compared_with_the_pristine_build(evaluated: Evaluate) -> None:
     line = 'cuda_archs_loose_intersection(FP4_SM120_ARCHS "12.0f"'
-    assert text.count(line) == 1
-    changed = text.replace(line, line.replace("12.0f", "9.0a"))
-    found = {one.asked: one for one in evaluated({LISTS: changed.encode()}).results}
+    found = {one.asked: one for one in evaluated(line, line.replace("12.0f", "9.0a")).results}
     assert found["12.0a"].before != found["12.0a"].after
     assert found["12.0a"].detail == "it is not as before"
 
 
+def test_a_suffix_that_the_list_names_and_code_for_other_gpus_are_kept(evaluated: Evaluate) -> None:
+    """Code for 8.9 came; 12.1f lost its suffix."""
+    line = 'set(CUDA_SUPPORTED_ARCHS "7.5;8.0;8.6;8.7;8.9;'
+    found = {one.asked: one for one in evaluated(line, line[:-4]).results}
+    assert " is not as before for 8." in found["8.9;9.0a;12.0a;12.1a"].detail
+    assert found["9.0a;10.0a"].detail == ""
+    assert found["12.1f"].detail == "not for 12.1f"
+
+
 @pytest.mark.parametrize(
-    ("command", "more"),
-    [
-        ('cuda_archs_loose_intersection(FP4_SM120_ARCHS "', "9.0+PTX;"),
-        ('cuda_archs_loose_intersection(MARLIN_ARCHS "', "9.0+PTX;"),
-        ('cuda_archs_loose_intersection(SCALED_MM_ARCHS "', "8.0+PTX;"),
-    ],
+    ("variable", "more"), [("FP4_SM120_ARCHS", "9.0"), ("MARLIN_ARCHS", "9.0"), ("SCALED_MM_ARCHS", "8.0")]
 )
-def test_ptx_that_a_patch_adds_is_found_in_every_list(
-    evaluated: Callable[..., builds.Evaluated],
-    pristine_tree: Callable[[str, str], Path],
-    tmp_path: Path,
-    command: str,
-    more: str,
-) -> None:
-    """The pristine tree is one without the PTX that the "patched" one has."""
-    text = (pristine_tree("vllm", "0.33.0") / LISTS).read_text(encoding="utf-8")
-    assert command in text
-    found = evaluated({}, {LISTS: text.replace(command, command + more).encode()}, tmp_path).results
+def test_ptx_that_a_patch_adds_is_found_in_every_list(evaluated: Evaluate, variable: str, more: str) -> None:
+    command = f'cuda_archs_loose_intersection({variable} "'
+    found = evaluated(command, f"{command}{more}+PTX;", patched=True).results
     assert any(one.verdict is Verdict.FAIL and "PTX of " in one.detail for one in found)
 
 
@@ -123,22 +116,13 @@ CHANGED = {
 
 
 @pytest.mark.parametrize(("text", "instead", "detail"), CHANGED.values(), ids=CHANGED)
-def test_what_the_build_is_made_of_stays(
-    evaluated: Callable[..., builds.Evaluated],
-    pristine_tree: Callable[[str, str], Path],
-    tmp_path: Path,
-    text: str,
-    instead: str,
-    detail: str,
-) -> None:
-    lists = (pristine_tree("vllm", "0.33.0") / LISTS).read_text(encoding="utf-8")
-    assert text in lists
-    found = evaluated({}, {LISTS: lists.replace(text, instead).encode()}, tmp_path).results
+def test_what_the_build_is_made_of_stays(evaluated: Evaluate, text: str, instead: str, detail: str) -> None:
+    found = evaluated(text, instead, patched=True).results
     assert {one.detail for one in found if one.asked == "12.0a"} == {detail}
 
 
 def test_a_patch_that_makes_the_build_stop_fails(
-    evaluated: Callable[..., builds.Evaluated], monkeypatch: pytest.MonkeyPatch, pristine_tree: Callable[..., Path]
+    evaluated: Evaluate, monkeypatch: pytest.MonkeyPatch, pristine_tree: Callable[..., Path]
 ) -> None:
     """The compiler of the release refuses a target that only the patched tree names."""
     patched = pristine_tree("vllm", "0.33.0").resolve()
@@ -148,20 +132,18 @@ def test_a_patch_that_makes_the_build_stop_fails(
         return tuple(BuildRow("12.8", asked, ("12.0a",), stops=stops) for _, asked in questions)
 
     monkeypatch.setattr("fp4patch.adapters.vllm.evaluate", evaluate)
-    found = {one.asked: one for one in evaluated({}).results}
+    found = {one.asked: one for one in evaluated().results}
     assert {one.verdict for one in found.values()} == {Verdict.FAIL}
     assert found["12.0a;12.1a"].after == "the nvcc of CUDA 12.8 does not support compute_121a"
     assert found["12.0a;12.1a"].detail == "it stops, and did not before"
 
 
-def test_without_cmake_it_is_set_aside_with_the_reason(
-    evaluated: Callable[..., builds.Evaluated], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_cmake_it_is_set_aside_with_the_reason(evaluated: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> None:
         raise ToolchainError("there is no cmake", help="install one")
 
     monkeypatch.setattr("fp4patch.adapters.vllm.configure", missing)
-    found = evaluated({})
+    found = evaluated()
     assert found.results == ()
     assert [(one.probe, one.because) for one in found.aside] == [("vllm/arch-lists", "there is no cmake")]
 
@@ -218,16 +200,3 @@ def test_a_build_that_cannot_be_evaluated_is_no_success(tmp_path: Path) -> None:
     broken = flashinfer(tmp_path, lambda text: f"import torch\nif torch.unknown: pass\n{text}", both=True)
     assert {one.verdict for one in broken.results} == {Verdict.FAIL}
     assert {one.detail for one in broken.results} == {"it could not be evaluated"}
-
-
-def test_a_suffix_that_the_list_names_and_code_for_other_gpus_are_kept(
-    evaluated: Callable[..., builds.Evaluated], pristine_tree: Callable[[str, str], Path]
-) -> None:
-    """The tree as released is "patched" here, and this one pristine: code for 8.9 came; 12.1f lost its suffix."""
-    text = (pristine_tree("vllm", "0.33.0") / LISTS).read_text(encoding="utf-8")
-    line = 'set(CUDA_SUPPORTED_ARCHS "7.5;8.0;8.6;8.7;8.9;'
-    assert line in text
-    found = {one.asked: one for one in evaluated({LISTS: text.replace(line, line[:-4]).encode()}).results}
-    assert " is not as before for 8." in found["8.9;9.0a;12.0a;12.1a"].detail
-    assert found["9.0a;10.0a"].detail == ""
-    assert found["12.1f"].detail == "not for 12.1f"
