@@ -20,7 +20,6 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from dockerfile_parts import DOCKERFILE
 from few_probes import few_probes
 from outside import diff_of, outside
 
@@ -30,6 +29,7 @@ from fp4patch.images.context import wheel
 from fp4patch.sources.index import index_config
 
 ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "dockerfiles" / "Dockerfile"
 ARCH = "sm_121a"
 PROBES = {"float-to-e2m1-x8": "cutlass", "encode-float-x8": "cutlass", "float8-to-e2m1": "vllm"}
 # Both releases are on the package index; next2 is made for 4.3.5, which is not.

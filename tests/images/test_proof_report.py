@@ -124,11 +124,12 @@ def test_a_red_scan_of_the_built_files_is_a_failure(proof: Proof) -> None:
     assert failed(proof | {"binaries.json": scanned % b""}, None) == ["binaries"]
 
 
-def test_an_exported_proof_is_inspected_as_a_folder(real_proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["doctor", "--json", str(real_proof / "proof")]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_an_exported_proof_is_inspected_as_a_folder(
+    real_proof: Path, doctor: Callable[..., tuple[int, dict[str, Any]]]
+) -> None:
+    status, document = doctor(real_proof / "proof")
     (proof,) = document["proofs"]
-    assert (document["verdict"], proof["verdict"], document["binaries"]) == ("green", "pass", [])
+    assert (status, document["verdict"], proof["verdict"], document["binaries"]) == (0, "green", "pass", [])
     assert proof["pins"]["variant"] == "next2"
 
 
