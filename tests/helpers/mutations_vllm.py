@@ -148,23 +148,26 @@ def squeeze(expression: str) -> str:
 # --- mutations that change nothing that matters, or that the models follow -------------------------------------------
 
 
-def comment(doc: Document, rng: random.Random) -> None:
-    words = rng.choice(
-        [
-            "// cvt.rn.satfinite.e2m1x2.f32 d, a, b puts a in the high nibble",
-            '/* asm volatile("cvt.rn.satfinite.e2m1x2.f32 b, %1, %2;" : "=r"(x) : "f"(y)); */',
-            "// fp4patch_threshold::e2m1_x8, FP4PATCH_THRESHOLD_CUH: done already",
-            "/* #if __CUDA_ARCH__ == 1210\n#else\n#endif */",
-            '// an open " quote, an open { and an open (',
-            "/* asm( */ // __CUDA_ARCH__ == 1210 \\\n   and so on",
-        ]
-    )
-    doc.at_a_blank_line(rng, [f"{words}\n"])
+TEXTS = (
+    "// cvt.rn.satfinite.e2m1x2.f32 d, a, b puts a in the high nibble",
+    '/* asm volatile("cvt.rn.satfinite.e2m1x2.f32 b, %1, %2;" : "=r"(x) : "f"(y)); */',
+    "// fp4patch_threshold::e2m1_x8, FP4PATCH_THRESHOLD_CUH: done already",
+    "/* #if __CUDA_ARCH__ == 1210\n#else\n#endif */",
+    '// an open " quote, an open { and an open (',
+    "/* asm( */ // __CUDA_ARCH__ == 1210 \\\n   and so on",
+    'static const char* const note@ = "asm volatile(\\"cvt\\") #if";',
+    'static const char* const note@ = "} // not a comment { float4_e2m1f";',
+    'static const char* const note@ = R"(asm("x");)";',
+    '__device__ void other@(float a, float& b) { asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(b) : "f"(a)); }',
+    '__device__ void other@(float a, float& b) { asm("{.reg .b8 x;" "cvt.rn.f16x2" ".e2m1x2 %0, x;}" : "=r"(b)); }',
+    '__device__ void other@(float a, float& b) { asm volatile("bar.sync 0;" ::: "memory"); }',
+    '__device__ void other@(float a, float& b) { asm("" : : "n"(sizeof(float) == 4 ? 1 : 0)); }',
+)
+"""Comments, strings and other assembly, each on lines of its own; ``@`` is a number."""
 
 
-def text_about_assembly(doc: Document, rng: random.Random) -> None:
-    said = rng.choice(['"asm volatile(\\"cvt\\") #if"', '"} // not a comment { float4_e2m1f"', 'R"(asm("x");)"'])
-    doc.at_a_blank_line(rng, [f"static const char* const note{rng.randrange(10**6)} = {said};\n"])
+def something_else(doc: Document, rng: random.Random) -> None:
+    doc.at_a_blank_line(rng, [f"{rng.choice(TEXTS).replace('@', str(rng.randrange(10**6)))}\n"])
 
 
 def crlf(doc: Document, rng: random.Random) -> None:
@@ -174,18 +177,6 @@ def crlf(doc: Document, rng: random.Random) -> None:
 def reindent(doc: Document, rng: random.Random) -> None:
     unit = rng.choice(["\t", "    ", "", " "])
     doc.texts(lambda text: re.sub(r"(?m)^(?:  )+", lambda m: unit * (len(m[0]) // 2), text))
-
-
-def other_assembly(doc: Document, rng: random.Random) -> None:
-    body = rng.choice(
-        [
-            'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(b) : "f"(a));',
-            'asm volatile("{.reg .b8 x, y;\\n cvt.rn.f16x2" ".e2m1x2 %0, x;}" : "=r"(b) : "h"(a));',
-            'asm volatile("bar.sync 0;" ::: "memory");',
-            'asm("" : : "n"(sizeof(float) == 4 ? 1 : 0));',
-        ]
-    )
-    doc.at_a_blank_line(rng, [f"__device__ void other{rng.randrange(10**6)}(float a, float& b) {{ {body} }}\n"])
 
 
 def another_statement(doc: Document, rng: random.Random) -> None:
@@ -254,8 +245,8 @@ def side_effects(doc: Document, rng: random.Random) -> None:
 MUTATIONS: dict[str, Callable[[Document, random.Random], None]] = {
     mutation.__name__: mutation
     for mutation in (
-        comment, text_about_assembly, crlf, reindent, other_assembly, another_statement, without_braces, code_beside,
-        spell, split_literals, one_literal, lay_out, symbolic_names, side_effects,
+        something_else, crlf, reindent, another_statement, without_braces, code_beside, spell, split_literals,
+        one_literal, lay_out, symbolic_names, side_effects,
     )
 }  # fmt: skip
 
