@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 from cubins import CONVERTS, compile_cuda, targets
 from few_probes import few_probes
-from small_cutlass import checkout, git
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import data_root, load
@@ -154,18 +153,3 @@ def test_compiled_code_that_gb10_does_not_load_stops_the_launch(
     ran = container.launch()
     assert ran.returncode == 1
     assert "compiled code is not right for GB10, and no mod changes that" in ran.stderr
-
-
-def test_a_patched_checkout_of_vllm_is_clean_once_committed_as_the_builder_wants_it(
-    vllm: Callable[[str], Path], tmp_path: Path
-) -> None:
-    """`build-and-copy.sh --vllm-source-dir` refuses a dirty checkout, and builds a clone of what is committed."""
-    tree = checkout(vllm("0.33.0"))
-    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
-    git(tree, "commit", "--quiet", "--all", "--no-gpg-sign", "--message", "fp4patch: native")
-    assert git(tree, "status", "--porcelain", "--untracked-files=all") == ""
-    git(tree, "clone", "-q", ".", str(tmp_path / "staged"))
-    changed = git(tree, "diff", "--name-only", "HEAD~1").split()
-    assert changed
-    for file in changed:
-        assert (tmp_path / "staged" / file).read_bytes() == (tree / file).read_bytes()
