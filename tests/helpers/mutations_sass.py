@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 SWAPS = {
@@ -33,6 +33,7 @@ _LINE = re.compile(
 )
 Row = dict[str, str]
 """The parts of an instruction's line."""
+Mutate = Callable[[Row, random.Random], Row | None]
 
 
 @dataclass(frozen=True)
@@ -88,44 +89,38 @@ def _modifier(one: Row, chance: random.Random) -> Row | None:
     return one | {"opcode": ".".join([name, *modifiers])}
 
 
-def _immediate(one: Row, chance: random.Random) -> Row | None:
-    operands = one["operands"] or ""
-    places = [*_HEX.finditer(operands), *_REAL.finditer(operands)]
-    if not places:
-        return None
-    place = chance.choice(places)
+def _operand(new: Callable[[re.Match[str], random.Random], str], *patterns: re.Pattern[str]) -> Mutate:
+    """Return the change of one operand that one of the patterns finds."""
+
+    def change(one: Row, chance: random.Random) -> Row | None:
+        operands = one["operands"] or ""
+        places = [place for pattern in patterns for place in pattern.finditer(operands)]
+        if not places:
+            return None
+        place = chance.choice(places)
+        return one | {"operands": operands[: place.start()] + new(place, chance) + operands[place.end() :]}
+
+    return change
+
+
+def _immediate(place: re.Match[str], chance: random.Random) -> str:
     if "0x" in place[0]:
-        value = int(place[0], 16) ^ 1 << chance.randrange(max(4, abs(int(place[0], 16)).bit_length()))
-        new = f"{value:#x}"
-    else:
-        new = repr(float(place[0]) * chance.choice((2.0, 0.5, 1.25, -1.0)) or 1.0)
-    return one | {"operands": operands[: place.start()] + new + operands[place.end() :]}
+        return f"{int(place[0], 16) ^ 1 << chance.randrange(max(4, abs(int(place[0], 16)).bit_length())):#x}"
+    return repr(float(place[0]) * chance.choice((2.0, 0.5, 1.25, -1.0)) or 1.0)
 
 
-def _register(one: Row, chance: random.Random) -> Row | None:
-    operands = one["operands"] or ""
-    places = list(_REGISTER.finditer(operands))
-    if not places:
-        return None
-    place = chance.choice(places)
-    number = max(0, int(place[1]) + chance.choice((-2, -1, 1, 2)))
-    return one | {"operands": f"{operands[: place.start()]}R{number}{operands[place.end() :]}"}
+def _register(place: re.Match[str], chance: random.Random) -> str:
+    return f"R{max(0, int(place[1]) + chance.choice((-2, -1, 1, 2)))}"
 
 
-def _predicate(one: Row, chance: random.Random) -> Row | None:
-    operands = one["operands"] or ""
-    places = list(_PREDICATE.finditer(operands))
-    if not places:
-        return None
-    place = chance.choice(places)
-    number = (int(place[1]) + chance.choice((1, 2, 5))) % 7
-    return one | {"operands": f"{operands[: place.start()]}P{number}{operands[place.end() :]}"}
+def _predicate(place: re.Match[str], chance: random.Random) -> str:
+    return f"P{(int(place[1]) + chance.choice((1, 2, 5))) % 7}"
 
 
-_KINDS = {
+_KINDS: dict[str, Mutate] = {
     "opcode": _opcode,
     "modifier": _modifier,
-    "immediate": _immediate,
-    "register": _register,
-    "predicate": _predicate,
+    "immediate": _operand(_immediate, _HEX, _REAL),
+    "register": _operand(_register, _REGISTER),
+    "predicate": _operand(_predicate, _PREDICATE),
 }

@@ -81,18 +81,13 @@ def test_every_variant_with_an_image_pins_a_torch_whose_version_no_cpu_build_has
             assert version.endswith("+cu130") or int(version.split(".")[1]) >= 11, variant.name
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the context's wheel by pip into a directory of its own, away from the checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
+def test_the_wheel_is_one_that_pip_installs_and_that_makes_a_wheel_with_the_same_files(tmp_path: Path) -> None:
+    """Installed away from the checkout."""
+    installed = tmp_path / "site"
     name, data = context.wheel(data_root())
-    (folder / name).write_bytes(data)
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"]
-    subprocess.run([*command, f"--target={folder / 'site'}", str(folder / name)], check=True, capture_output=True)
-    return folder / "site"
-
-
-def test_the_wheel_is_one_that_pip_installs_and_that_makes_a_wheel_with_the_same_files(installed: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", f"--target={installed}"]
+    subprocess.run([*install, str(tmp_path / name)], check=True, capture_output=True)
     code = (
         "import fp4patch, sys; from fp4patch.catalog.manifest import data_root, load; "
         "from fp4patch.images.context import wheel; print(fp4patch.__file__, *load().variants, file=sys.stderr); "
@@ -100,13 +95,13 @@ def test_the_wheel_is_one_that_pip_installs_and_that_makes_a_wheel_with_the_same
     )
     command = [sys.executable, "-c", code]
     environ = os.environ | {"PYTHONPATH": str(installed)}
-    run = subprocess.run(command, capture_output=True, check=True, env=environ, cwd=installed.parent)
+    run = subprocess.run(command, capture_output=True, check=True, env=environ, cwd=tmp_path)
     where, *names = run.stderr.decode().split()
     assert Path(where).is_relative_to(installed)
     assert names == list(load().variants)
     contents = []
-    for data in (run.stdout, context.wheel(data_root())[1]):
-        with zipfile.ZipFile(BytesIO(data)) as archive:
+    for made in (run.stdout, data):
+        with zipfile.ZipFile(BytesIO(made)) as archive:
             contents.append({name: archive.read(name) for name in archive.namelist()})
     assert contents[0] == contents[1]
 
