@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import hashlib
 import os
 import shutil
 import signal
-import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 from command import Said
 from few_probes import few_probes
 from filelock import FileLock
+from processes import becomes, running
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core import progress
@@ -48,24 +47,11 @@ TREES = cache_dir() / "tests" / "trees"
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run of several workers that leaves processes behind: what they start inherits the run's number."""
     workers = session.config.pluginmanager.get_plugin("dsession")
-    mark = f"PYTEST_XDIST_TESTRUNUID={workers.nodemanager.testrunuid}" if workers else ""
-    deadline = time.monotonic() + 10  # a browser's helpers take their time
-    while mark and (left := _with_variable(mark)):
-        if time.monotonic() > deadline:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            session.config.get_terminal_writer().line(f"\nThis run left processes behind: {'; '.join(left)}", red=True)
-            return
-        time.sleep(0.1)
-
-
-def _with_variable(mark: str) -> list[str]:
-    """Return the commands of the processes that were started with this variable."""
-    commands = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if mark.encode() in (process / "environ").read_bytes().split(b"\0"):
-                commands.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-    return commands
+    mark = f"PYTEST_XDIST_TESTRUNUID={workers.nodemanager.testrunuid}".encode() if workers else b""
+    if mark and not becomes(lambda: not running(mark, "environ"), 10):  # a browser's helpers take their time
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        left = "; ".join(running(mark, "environ").values())
+        session.config.get_terminal_writer().line(f"\nThis run left processes behind: {left}", red=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,8 +16,9 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
-from command import Said, snapshot
+from command import Said, snapshot, without_privileges
 from processes import becomes, running
+from small_cutlass import CONVERTER, GUARD
 
 from fp4patch import __version__, cli
 from fp4patch.catalog.manifest import data_root
@@ -257,3 +258,26 @@ def test_a_current_folder_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "error: the current directory does not exist any more: change to another\n"
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--diff"]])
+def test_an_output_without_room_is_an_error_and_no_bug(tree_copy: GetTree, form: list[str]) -> None:
+    tree = str(tree_copy("cutlass", "4.2.1"))
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        ended = fp4patch_process("apply", "--variant", "turbo", "--dry-run", *form, tree, out=full.fileno())
+    no_room = "error: the output cannot be written: No space left on device"
+    assert (ended.returncode, ended.stderr.strip()) == (1, no_room)
+
+
+def test_a_file_that_may_not_be_read_is_not_called_foreign(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fp4patch("apply", "--variant", "next2", tree)
+    (tree / GUARD).chmod(0)
+    said = without_privileges("status", tree)
+    assert said.returncode == 1
+    assert f"{GUARD}: expected a readable file, found Permission denied" in said.stderr
+    assert "run fp4patch as a user who may read it" in said.stderr
+    (tree / GUARD).chmod(0o644)
+    (tree / CONVERTER).write_bytes(b"\0")
+    files = {file["path"]: file["state"] for file in fp4patch("status", "--json", tree).tree["files"]}
+    assert files == {GUARD: "applied", CONVERTER: "foreign"}

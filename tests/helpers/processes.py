@@ -16,13 +16,17 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def running(words: bytes) -> list[int]:
-    """Return the processes whose command line, in which NUL bytes part the arguments, has these words."""
-    found = []
+def running(words: bytes, file: str = "cmdline") -> dict[int, str]:
+    """Return processes and their commands: those in whose command, where NUL bytes part the arguments, the words are.
+
+    Or in whose ``environ``.
+    """
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if words in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
+            if words in (folder / file).read_bytes():
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(folder.name)] = command.decode(errors="replace")
     return found
 
 
