@@ -165,12 +165,12 @@ def test_a_listing_from_outside_is_shown_as_text(show: Show) -> None:
 
 
 def long_report(probes: int, rows: int) -> VerifyReport:
-    """A report with as many listings, whose registers differ as a compiler's do."""
+    """A report with as many listings, whose registers and offsets differ as a compiler's do."""
     draw = random.Random(24)
 
     def result(number: int) -> ProbeResult:
         def drawn() -> SassListing:
-            rest = (f"R{draw.randrange(64)}, [R{draw.randrange(64)}.64+{16 * at:#x}]" for at in range(rows))
+            rest = (f"R{draw.randrange(64)}, [R2.64+{16 * draw.randrange(64):#x}]" for _ in range(rows))
             return listing(*(instruction(at, "LDG.E", operands) for at, operands in enumerate(rest)))
 
         return dataclasses.replace(on_121(), probe=f"cutlass/p{number}", before=drawn(), after=drawn())
