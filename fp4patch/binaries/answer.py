@@ -52,10 +52,6 @@ class _OneGpu:
         return [(file, row) for file in judged for row in file.loading if row.gpu == self.gpu]
 
     @cached_property
-    def jit(self) -> list[Loading]:
-        return [row for _, row in self.rows if row.isa]
-
-    @cached_property
     def loaded(self) -> list[Loading]:
         return [row for _, row in self.rows if row.loads != _NOTHING]
 
@@ -212,8 +208,8 @@ def _collect(about: _OneGpu) -> None:
         about.reservations.append(f"{counted(about.report.sources, 'CUDA source')} that it may compile: not judged")
     if about.gpu == GB10 and re.search(r"(x86_64|amd64|i686)\.whl$", about.report.source):
         about.reservations.append("the wheel is for x86-64, and machines with GB10 are arm64: check the aarch64 wheel")
-    if about.jit:
-        about.notes.append(_first_use(about.jit))
+    if jit := [row for _, row in about.rows if row.isa]:
+        about.notes.append(_first_use(jit))
 
 
 def _lost_kernels(about: _OneGpu, *, intended: bool = False) -> list[LostKernel]:

@@ -73,18 +73,15 @@ def _has_above(name: str, places: Set[str]) -> bool:
 def save(reference: str) -> Iterator[IO[bytes]]:
     """An image as a tar, from the first engine on PATH; UsageError if there is none, or it has no such image."""
     program = shutil.which("docker") or shutil.which("podman")
-    if program is None:
+    why = "there is no docker or podman that could have an image of that name"
+    if program:
+        asked = process.run([program, "image", "inspect", "--", reference], limit=None)
+        message = asked.err.strip().rpartition("\n")[2] or "no message"
+        why = f"{Path(program).name} has no image of that name: {message}" if asked.status else ""
+    if not program or why:
         raise UsageError(
-            f"there is no file or package {reference}, and there is no docker or"
-            " podman that could have an image of that name",
-            help="check the path; or save the image where it is (docker save -o FILE.tar) and name the file",
-        )
-    engine = Path(program).name
-    if (asked := process.run([program, "image", "inspect", "--", reference], limit=None)).status:
-        why = asked.err.strip().rpartition("\n")[2] or "no message"
-        raise UsageError(
-            f"there is no file or package {reference}, and {engine} has no image of that name: {why}",
-            help=f"check the path; or check the image's name with `{engine} images`, or pull it",
+            f"there is no file or package {reference}, and {why}",
+            help="check the name; or save the image where it is (docker save -o FILE.tar) and name the file",
         )
     with subprocess.Popen([program, "save", "--", reference], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fp4patch.binaries.findings import Answer, Level, worst
+from fp4patch.binaries.findings import Answer, Level
 from fp4patch.core.arch import Arch
-from fp4patch.core.document import Document, Report, shown
+from fp4patch.core.document import Document, Report
 
 
 class LoadOutcome(StrEnum):
@@ -235,10 +235,3 @@ class BinaryReport(Report):
         judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
         judged = judged or [*(one.level for one in self.answers), *(one.level for one in self.compilers)]
         return (*judged, *(Level.RED for _ in self.unread))
-
-    @property
-    @shown()
-    def red(self) -> bool:
-        """True if a requirement is not met; without requirements, if a GPU that counts misses code; or if an input was
-        not read."""
-        return worst(self.levels) is Level.RED

@@ -9,8 +9,6 @@ from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import Arch
 
-LIBRARY = "libcuda.so.1"
-
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
@@ -35,7 +33,7 @@ class Driver:
     """Error of the driver."""
 
 
-def ask_driver(library: str = LIBRARY) -> Driver | None:
+def ask_driver(library: str = "libcuda.so.1") -> Driver | None:
     """Return the driver's CUDA release, and each GPU's name and capability; None where there is no driver."""
     try:
         cuda = ctypes.CDLL(library)

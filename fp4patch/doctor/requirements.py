@@ -37,8 +37,6 @@ def judge(report: BinaryReport, question: Question) -> tuple[RequirementRow, ...
 def _of_files(report: BinaryReport, required: Requirement) -> BinaryReport:
     """Return the report on the files that a requirement concerns."""
     files = tuple(file for file in report.files if _concerns(required, file.name))
-    if len(files) == len(report.files):
-        return report
     concerned = replace(report, files=files)
     gpus = [one.gpu for one in report.answers]
     return replace(concerned, answers=tuple(answer(gpu, gpus, concerned) for gpu in gpus))

@@ -250,7 +250,7 @@ def text(found: BinaryReport, *, details: bool = False) -> str:
 def test_code_of_which_nothing_loads_is_red(compiled: Compiled, source: str, archs: list[str]) -> None:
     found = scan.examine(compiled(source, *archs))
     assert verdicts(found) == dict.fromkeys(GPUS, NOTHING)
-    assert found.red
+    assert Level.RED in found.levels
     assert all("sm_120f" in verdict.todo for verdict in found.answers)
     by_driver = scan.examine(compiled(source, *archs, "compute_90"))
     assert verdicts(by_driver)[GB10] == "it loads by the driver's compiler alone"
@@ -272,7 +272,7 @@ def test_one_damaged_library_does_not_lose_the_report_of_the_others(compiled: Co
         assert [one.name for one in found.unread] == ["b.so"]
         assert "b.so is damaged" in found.unread[0].because
         assert found.unread[0].help
-        assert found.red
+        assert Level.RED in found.levels
         assert verdicts(found)[GB10] == HARDWARE
         assert "not read: b.so" in text(found)
 
@@ -302,9 +302,9 @@ def test_a_library_without_contents_is_red(
     gone = layered(tmp_path / "gone.tar", tar_of(members), tar_of({f"p/.wh.{name}": b""}))
     for path in (tmp_path / "p", wheel, image):
         found = scan.examine(path)
-        assert found.red is red
+        assert (Level.RED in found.levels) is red
         assert [Path(one.name).name for one in found.unread] == [name] * red
-    assert not scan.examine(gone).red
+    assert Level.RED not in scan.examine(gone).levels
 
 
 def test_a_member_that_a_wheel_cannot_unpack_does_not_lose_the_others(compiled: Compiled, tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_a_layer_that_is_not_there_is_not_green(compiled: Compiled, tmp_path: Pa
     image.write_bytes(tar_of({"blobs/sha256/aa": layer, "blobs/sha256/cc": bytes(1024), "manifest.json": manifest}))
     found = scan.examine(image)
     assert "blobs/sha256/bb" in found.unread[0].because
-    assert (found.red, len(found.unread), len(found.files)) == (True, 1, 1)
+    assert (Level.RED in found.levels, len(found.unread), len(found.files)) == (True, 1, 1)
     image.write_bytes(tar_of({"blobs/sha256/aa": layer, "manifest.json": b"[7]"}))
     with pytest.raises(BinaryError, match="manifest is damaged"):
         scan.examine(image)

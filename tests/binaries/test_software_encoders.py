@@ -70,24 +70,20 @@ def test_recognises_our_encoders(toolchain: Toolchain, name: str, tmp_path: Path
     assert code.hardware == 0
 
 
-def test_recognises_the_toolkits_own(toolchain: Toolchain, tmp_path: Path) -> None:
-    code = scanned(toolchain, OF_THE_TOOLKIT, "sm_120", tmp_path)
-    assert code.encoders == {"cuda_fp4.hpp": 1}
-
-
-def test_the_toolkits_own_is_the_instruction_where_the_target_has_it(toolchain: Toolchain, tmp_path: Path) -> None:
-    code = scanned(toolchain, OF_THE_TOOLKIT, "sm_120a", tmp_path)
-    assert code.encoders == {}
-    assert code.hardware == 1
-
-
-def test_recognises_comparisons_of_integers(toolchain: Toolchain, tmp_path: Path) -> None:
-    assert scanned(toolchain, INTEGER_BORDERS, "sm_121", tmp_path).encoders == {"CUTLASS e2m1_nib (4.7)": 1}
-
-
-def test_a_search_for_scales_is_no_encoder(toolchain: Toolchain, tmp_path: Path) -> None:
-    code = scanned(toolchain, ROUNDS, "sm_121a", tmp_path)
-    assert code.encoders == {}
+@pytest.mark.parametrize(
+    ("source", "arch", "encoders", "hardware"),
+    [
+        (OF_THE_TOOLKIT, "sm_120", {"cuda_fp4.hpp": 1}, 0),
+        (OF_THE_TOOLKIT, "sm_120a", {}, 1),  # the instruction where the target has it
+        (INTEGER_BORDERS, "sm_121", {"CUTLASS e2m1_nib (4.7)": 1}, 0),
+        (ROUNDS, "sm_121a", {}, 0),
+    ],
+)
+def test_recognises_the_toolkits_own_and_integers_and_no_search_for_scales(
+    toolchain: Toolchain, tmp_path: Path, source: str, arch: str, encoders: dict[str, int], hardware: int
+) -> None:
+    code = scanned(toolchain, source, arch, tmp_path)
+    assert (code.encoders, code.hardware) == (encoders, hardware)
 
 
 def test_recognises_cutlass_exmy_base(toolchain: Toolchain, pristine_tree, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

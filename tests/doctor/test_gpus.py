@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from host_on_disk import libcuda, machine
 
 from fp4patch.binaries.findings import Level
@@ -28,21 +29,20 @@ def test_the_library_is_asked(tmp_path: Path) -> None:
     assert [finding.level for finding in gpus.examine(driver, "13.0")] == [Level.GREEN, Level.GREEN]
 
 
-def test_a_driver_older_than_pytorchs_cuda_is_red(tmp_path: Path) -> None:
-    libcuda(tmp_path, driver=12080)
-    finding = gpus.examine(ask_driver(machine(tmp_path).libcuda), "13.0")[0]
-    assert finding.level is Level.RED
-    assert "580" in finding.remedy
-
-
-def test_a_driver_that_does_not_start_is_red(tmp_path: Path) -> None:
-    libcuda(tmp_path, init=999)
-    (finding,) = gpus.examine(ask_driver(machine(tmp_path).libcuda), "")
-    assert finding.level is Level.RED
-    assert "999" in finding.found
-
-
-def test_a_driver_without_gpus_is_yellow(tmp_path: Path) -> None:
-    libcuda(tmp_path, init=100)
-    findings = gpus.examine(ask_driver(machine(tmp_path).libcuda), "")
-    assert [finding.level for finding in findings] == [Level.GREEN, Level.YELLOW]
+@pytest.mark.parametrize(
+    ("driver", "init", "levels", "says"),
+    [
+        (12080, 0, [Level.RED, Level.GREEN], "PyTorch was built with CUDA 13.0"),
+        (13000, 999, [Level.RED], "cuInit failed with 999"),
+        (13000, 100, [Level.GREEN, Level.YELLOW], "the driver finds no GPU"),
+    ],
+)
+def test_a_driver_that_is_too_old_or_does_not_start_is_red_and_one_without_gpus_yellow(
+    tmp_path: Path, driver: int, init: int, levels: list[Level], says: str
+) -> None:
+    libcuda(tmp_path, driver=driver, init=init)
+    findings = gpus.examine(ask_driver(machine(tmp_path).libcuda), "13.0")
+    assert [finding.level for finding in findings] == levels
+    (bad,) = (finding for finding in findings if finding.level is not Level.GREEN)
+    assert says in bad.found
+    assert bad.remedy

@@ -24,20 +24,18 @@ def test_a_pytorch_with_no_code_for_a_gpu_that_nobody_asks_about_is_green(tmp_pa
     assert finding.level is Level.GREEN
 
 
-def test_a_pytorch_without_cuda_is_yellow(tmp_path: Path) -> None:
-    torch(tmp_path / "site", "2.9.1+cpu", None, "sm_120")
-    found = packages.torch(machine(tmp_path))
-    assert found == packages.Torch("2.9.1+cpu", "", ("sm_120",))
-    (finding,) = packages.examine_torch(found, [GB10], "")
-    assert finding.level is Level.YELLOW
-
-
-def test_a_pytorch_that_does_not_import_is_yellow(tmp_path: Path) -> None:
-    torch(tmp_path / "site", "2.9.1", "13.0", "")
-    (tmp_path / "site/torch/__init__.py").write_text("raise ImportError('libcudnn.so.9')\n")
+@pytest.mark.parametrize(
+    ("cuda", "code", "says"),
+    [(None, "", "built without CUDA"), ("13.0", "raise ImportError('libcudnn.so.9')\n", "`import torch` fails")],
+)
+def test_a_pytorch_without_cuda_or_that_does_not_import_is_yellow(
+    tmp_path: Path, cuda: str | None, code: str, says: str
+) -> None:
+    torch(tmp_path / "site", "2.9.1", cuda, "sm_120")
+    with (tmp_path / "site/torch/__init__.py").open("a") as module:
+        module.write(code)
     (finding,) = packages.examine_torch(packages.torch(machine(tmp_path)), [GB10], "")
-    assert finding.level is Level.YELLOW
-    assert "`import torch` fails" in finding.found
+    assert (finding.level, says in finding.found) == (Level.YELLOW, True)
 
 
 @pytest.mark.parametrize(("gpus", "level"), [([GB10], Level.RED), ([Arch(12, 0)], Level.GREEN), ([], Level.YELLOW)])

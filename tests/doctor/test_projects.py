@@ -138,6 +138,10 @@ def test_the_line_that_does_not_compile_is_named_with_what_it_needs(doctor: Doct
     [
         ("__device__ void f(char* out, float x) { *out = 0; }", "no"),
         ("__device__ int f(float x) { return 0; }", "no"),
+        ("__device__ unsigned f() { out = 0u; return out; }", "no"),
+        ('__device__ void f() { printf("no"); __trap(); }', "no"),
+        ('__device__ int f() {\n  assert(0 && "FP4 needs SM120");\n  return 0;\n}', "no"),
+        ("__device__ void f() { for (int i = 0; i < 8; ++i) out |= encode(v[i]) << 4 * i; }", "reservation"),
         ("__device__ int f(float x) { if (x > 0.25f) { return 1; } return 0; }", "reservation"),
         ("__device__ void f(char* out, float x) { *out = g(x); }", "reservation"),
     ],
@@ -274,24 +278,6 @@ def test_what_is_left_is_what_the_preprocessor_leaves(tmp_path: Path, name: str)
     assert compiled == kept
 
 
-@pytest.mark.parametrize(
-    ("place", "fate"),
-    [
-        ("out = 0u; return out;", Left.CONSTANT),
-        ('printf("no"); __trap();', Left.CONSTANT),
-        ('assert(0 && "FP4 needs SM120");\n  return 0;', Left.CONSTANT),
-        ("for (int i = 0; i < 8; ++i) out |= encode(v[i]) << 4 * i;", Left.OTHER),
-        ("return soft(a, b);", Left.OTHER),
-    ],
-)
-def test_a_constant_in_its_place_is_told_from_software(place: str, fate: Left) -> None:
-    text = f"unsigned f() {{\n#if __CUDA_ARCH__ >= 1300\n{CONVERT}\n#else\n  {place}\n#endif\n}}\n"
-    ((statement, (found, _)),) = what_is_left(
-        SourceFile.of("a", text), Preprocessor(Arch.parse("121a"), "13.0")
-    ).items()
-    assert (statement.kind, statement.line, found) == (StatementKind.CONVERSION, 3, fate)
-
-
 def test_a_return_under_a_macro_that_is_not_known_decides_nothing() -> None:
     text = f"unsigned f() {{\n#ifdef MINE\n  return 0;\n#endif\n  {CONVERT}\n}}\n"
     ((left, why),) = what_is_left(SourceFile.of("a", text), Preprocessor(Arch.parse("121a"), "13.0")).values()
@@ -321,15 +307,3 @@ def test_an_early_return_of_the_language_is_read_as_the_preprocessors(condition:
 )
 def test_statements_are_told_by_their_kind(text: str, kind: StatementKind | None) -> None:
     assert [one.kind for one in SourceFile.of("a", f"asm({text});").statements] == ([kind] if kind else [])
-
-
-def test_left_out_with_a_constant_is_no_and_with_software_a_reservation(doctor: Doctor, tmp_path: Path) -> None:
-    guard = "#if __CUDA_ARCH__ != 1210\n{}\n#else\n{}\n#endif\n"
-    for place, answer in (("return 0;", "no"), ("return soft(a);", "reservation")):
-        source = f"__device__ unsigned f() {{\n{guard.format(CONVERT, place)}}}\n{BOTH}"
-        root = write(tmp_path / "p", kernel__cu=source)
-        _, project = doctor("--for", "gb10", "--arch-list", "12.1a", root)
-        assert answers(project) == {"sm_121": answer}
-        assert "kernel.cu:3" in " ".join(project["gpus"][0]["evidence"])
-        # A target of the family has __CUDA_ARCH__ == 1200: the guard does not fire.
-        assert answers(doctor("--for", "gb10", "--arch-list", "12.0f", root)[1]) == {"sm_121": "yes"}

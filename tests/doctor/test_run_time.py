@@ -38,8 +38,8 @@ def test_tritons_assembler_in_a_wheel_decides_for_the_gpu(toolchain: Toolchain, 
         (GB10,),
         Level.RED,
     )
-    assert report.red
-    assert not scan.examine(old, gpus=[Arch(12, 0)]).red
+    assert Level.RED in report.levels
+    assert Level.RED not in scan.examine(old, gpus=[Arch(12, 0)]).levels
     real = (toolchain.root / "bin/ptxas").read_bytes()
     both = wheel_of(tmp_path / "triton-3.6.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD, f"{BIN}/ptxas-blackwell": real})
     assert [(one.release, one.level) for one in scan.examine(both).compilers] == [(toolchain.info.ptxas, Level.GREEN)]
