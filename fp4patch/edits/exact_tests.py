@@ -8,6 +8,7 @@ SM121 passes by the same condition is not among them.
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import pairwise
 
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cxx import Kind, Source, Token, lex
@@ -20,6 +21,8 @@ _ARCHS = frozenset((70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120,
 _SM120, _SM121 = ("120", "1200"), ("121", "1210")
 _SUBJECT = re.compile(r"(?i)capab|(?<![a-z])caps?\b|arch|major|minor|\bsm|\bcc\b|version|device_prop|gpu")
 """What a comparison of a bare number is about, where it is about a GPU."""
+_OF_TARGETS = {"__CUDA_ARCH__", "__CUDA_ARCH_SPECIFIC__", "__CUDA_ARCH_FAMILY_SPECIFIC__"}
+"""What nvcc defines for any target; TransformerEngine defines them for older ones."""
 _NAME = re.compile(r"(?i)_*(?:(?:is|has|k|cc|arch|gpu|target)_?)*sm_?(12[01])[af]?|__CUDA_ARCH_FEAT_SM(12[01])_ALL")
 """Names of one of the two; a longer name is that of a kernel."""
 _TEXT = re.compile(r"(?i)(?:(?:sm|compute)_?)(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?(?:\+ptx)?")
@@ -89,7 +92,7 @@ def _in_cxx(text: str, gates: Set[str]) -> Iterator[tuple[int, bool]]:
     words = source.words
     constants = {words[at - 2] for at, word in enumerate(words) if word in _SM120 and words[at - 1] == "="}
     constants |= {words[at - 1] for at, word in enumerate(words) if word in _SM120 and words[at - 2] == "define"}
-    constants = {name for name in constants if _SUBJECT.search(name) or "120" in name}
+    constants = {name for name in constants if _SUBJECT.search(name) or "120" in name} - _OF_TARGETS
     for at, token in enumerate(source.tokens):
         if not _is_wanted(token, constants | gates) or not source.is_live(token.start):
             continue
@@ -124,7 +127,8 @@ def _is_exact(source: Source, at: int, constants: Set[str]) -> bool:
         return False
     kind = source.tokens[at].kind
     if "case" in words[max(0, at - 4) : at]:
-        return kind is not Kind.NUMBER or bool(_SUBJECT.search(_switched(words, at)))
+        has_other = any(a == "case" and b in _SM121 for a, b in pairwise(words[max(0, at - 60) : at + 60]))
+        return not has_other and (kind is not Kind.NUMBER or bool(_SUBJECT.search(_switched(words, at))))
     is_compared = left in ("==", "!=", "<=") or (right in ("==", "!=", ">=") and left[-1:] not in tuple("%*/+-"))
     if kind is Kind.NUMBER:
         return (is_compared and _SUBJECT.search(" ".join(statement)) is not None) or _is_element(words, at)

@@ -183,3 +183,8 @@ def test_a_variant_has_what_it_extends_and_its_own_has_the_last_word() -> None:
 def test_a_variant_that_extends_nothing_or_itself_is_refused(data: Path, named: str) -> None:
     edit(data / "variants/turbo.toml", '"parts/vllm-0.18.1"', f'"parts/vllm-0.18.1", "{named}"')
     assert any(": extends: a valid file" in line for line in problems(data))
+
+
+def test_each_target_names_the_files_with_tests_for_exactly_sm120() -> None:
+    catalog = load()
+    assert {patch.target for patch in catalog.patches.values() if patch.exact_tests} == catalog.targets.keys()

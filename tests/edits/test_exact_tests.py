@@ -85,6 +85,8 @@ def test_every_form_is_named_once(language: str, text: str) -> None:
             for test in ("arch >= 120", "arch == 120 || arch == 121", "major == 12", "arch > 120")
         ),
         ("c++", "#if __CUDA_ARCH__ >= 1200 && __CUDA_ARCH__ < 1300\n#endif\n"),
+        ("c++", "#define __CUDA_ARCH_SPECIFIC__ 1200\n#ifdef __CUDA_ARCH_SPECIFIC__\n#endif\n"),
+        ("c++", "switch (arch) {\n  case 1200:\n    f();\n    break;\n  case 1210:\n    g();\n}\n"),
         ("c++", "#if 0\n#if __CUDA_ARCH__ == 1200\n#endif\n#endif\n"),
         ("c++", "// arch == 120\nArray<120> a;\nint x = size[120] << 121;\nswitch (head_size) { case 120: break; }\n"),
         *(
