@@ -1,4 +1,4 @@
-"""Find what a text depends on since an edit beside its target and itself: macros of C++, variables of CMake."""
+"""Find what a text depends on since an edit beside its target and itself: macros, CMake's variables, the machine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from fp4patch.edits.cxx import Directive, Source, lex
 _OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(?!_LIST__)(_\w+)?__|__CUDA_ARCH_FEAT_\w+|FP4PATCH_\w+")
 """Macros that differ between the targets of a verification, and those that its probes define. The list of a build's
 targets is not among them: a probe is compiled for one."""
-_OF_COMPILERS = re.compile(r"__[A-Z][A-Z0-9_]*__|__(?:cplusplus|clang__|linux__)|NDEBUG|CUDA(?:RT)?_VERSION")
-"""Macros that are known outside of conditions too, by their names."""
+_OF_COMPILERS = re.compile(
+    r"__[A-Z][A-Z0-9_]*__|__(?:cplusplus|clang__|linux__)|NDEBUG|CUDA(?:RT)?_VERSION|wchar_t|W?CHAR_M(?:AX|IN)"
+)
+"""Macros that are known outside of conditions too, by their names, and a type whose sign is the host's."""
 
 
 def macros_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
@@ -46,6 +48,22 @@ def redefined_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iter
     for path, text in after.items():
         earlier = _defined(lex(before.get(path, "")))
         yield from ((path, line, name) for line, name in _more_often(earlier, _defined(lex(text))))
+
+
+def pragmas_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+    """Yield file, line and text of each pragma that stands more often in the later texts and that what follows the
+    file may feel; LexError as of ``lex``."""
+    for path, text in after.items():
+        earlier = _pragmas(lex(before.get(path, "")))
+        yield from ((path, line, name) for line, name in _more_often(earlier, _pragmas(lex(text))))
+
+
+def _pragmas(source: Source) -> Iterator[tuple[int, str]]:
+    for directive in source.directives:
+        text = " ".join(token.text for token in directive.tokens)
+        if directive.name == "pragma" and not text.startswith(("once", "unroll")):
+            yield directive.line, f"#pragma {text}"
+    yield from ((token.line, token.text) for token in source.tokens if token.text in ("_Pragma", "__pragma"))
 
 
 def _more_often(before: Iterable[tuple[int, str]], after: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -128,8 +146,23 @@ def _of_compilers(source: Source) -> Iterator[tuple[int, str]]:
             yield token.line, token.text
 
 
+_OF_MACHINES = re.compile(
+    r"\b(?:(?<!\.)platform|environ|getenv|uname|machine|cpu_count|version_info|exists|__debug__)\b"
+)
+
+
+def asked_since(before: str, after: str) -> Iterator[tuple[int, str]]:
+    """Yield line and word of each question for the machine that a later Python text has more often."""
+    return _more_often(_asked(before), _asked(after))
+
+
+def _asked(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        yield from ((number, word) for word in _OF_MACHINES.findall(line))
+
+
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_REFERENCE = re.compile(r"(?:(ENV)|\$)\{(\w+)\}")
+_REFERENCE = re.compile(r"(?:(ENV|CACHE)|\$)\{(\w+)\}")
 _CONDITIONS = frozenset(("if", "elseif", "while"))
 _OPERATORS = re.compile(
     r"AND|OR|NOT|DEFINED|IN_LIST|MATCHES|ENV|TRUE|FALSE|ON|OFF|EXISTS|TARGET|COMMAND|(?:STR|VERSION_)?(?:EQUAL|LESS|GREATER)(_EQUAL)?"
@@ -145,11 +178,11 @@ def variables_since(before: str, after: str) -> Iterator[tuple[int, str]]:
 
 
 def _read(script: Script) -> Iterator[tuple[int, str]]:
-    """Yield the variables that commands read, those of the environment as ``ENV{NAME}``."""
+    """Yield the variables that commands read, those of the environment and of the cache as ``ENV{NAME}``."""
     for command in script.commands:
         for argument in command.arguments:
-            for environment, name in _REFERENCE.findall(argument.text):
-                yield command.line, f"ENV{{{name}}}" if environment else name
+            for place, name in _REFERENCE.findall(argument.text):
+                yield command.line, f"{place}{{{name}}}" if place else name
             bare = command.name in _CONDITIONS and argument.form is Form.UNQUOTED and _WORD.fullmatch(argument.text)
             if bare and not _OPERATORS.fullmatch(argument.text):
                 yield command.line, argument.text

@@ -10,14 +10,23 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.source_files import glob
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Problem
 from fp4patch.core.tree_path import CXX
 from fp4patch.edits.language import language
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.new_macros import macros_since, redefined_since, targets_unseen, variables_since
+from fp4patch.edits.new_macros import (
+    asked_since,
+    macros_since,
+    pragmas_since,
+    redefined_since,
+    targets_unseen,
+    variables_since,
+)
 
 Contents = Mapping[str, bytes | None]
 _OURS = "FP4PATCH_"
@@ -26,7 +35,13 @@ _NAMED_AFTER_TARGET = re.compile(r"SM_?\d{2,3}")
 
 
 def dependencies(
-    root: Path, target: Target, before: Contents, after: Contents, probes: Sequence[Probe], seen: Collection[Arch]
+    root: Path,
+    target: Target,
+    before: Contents,
+    after: Contents,
+    probes: Sequence[Probe],
+    seen: Collection[Arch],
+    patches: Sequence[Patch],
 ) -> Iterator[Problem]:
     """Yield a problem for each dependence of the patched files that no check varies.
 
@@ -39,12 +54,24 @@ def dependencies(
     c_before, c_after = ({p: t for p, t in side.items() if PurePosixPath(p).suffix in CXX} for side in (old, new))
     with suppress(LexError):  # no line of a text that is not understood counts as judged
         yield from _of_macros(root, target, c_before, c_after, {name for probe in probes for name in probe.defines})
+        for path, line, pragma in pragmas_since(c_before, c_after):
+            expected, advice = "code after the patched text that is read as before", "remove it from the patch"
+            yield Problem(expected, f"`{pragma}`", advice, file=path, line=line)
         for path, line, condition, arch in targets_unseen(c_before, c_after, seen) if seen else ():
             expected, advice = "code that some target has that was compiled", "let a probe name the target in `also`"
             yield Problem(
                 expected, f"`{condition}` for {arch}", f"{advice}, or correct the condition", file=path, line=line
             )
-    for path in changed:
+    for path in sorted(changed):
+        if language(path) == "python":
+            shims = "".join(
+                Path(patch.directory, check.shim).read_text(encoding="utf-8")
+                for patch in patches
+                for search, check in patch.conditions
+                if glob(search).fullmatch(path)
+            )
+            asked = asked_since(old[path], new[path])
+            yield from (_varied(path, line, name) for line, name in asked if not re.search(rf"\b{name}\b", shims))
         if language(path) == "cmake":
             with suppress(LexError):
                 yield from (_varied(path, line, name) for line, name in variables_since(old[path], new[path]))
@@ -68,7 +95,7 @@ def _of_macros(
 
 def _varied(path: str, line: int, name: str) -> Problem:
     expected = "text that is the same in every build, or a check of each"
-    advice = "remove it from the patch, or give a probe that defines it"
+    advice = "remove it from the patch, or give a probe or a condition that varies it"
     return Problem(expected, f"`{name}`, which no check varies", advice, file=path, line=line)
 
 

@@ -130,7 +130,7 @@ def _verify_tree(
     results, executed = execute_probes(compiled, rows, variant.promise, execute=request.execute)
     _must_be_unchanged(tree, written)
     seen = {result.arch for result in results if result.after} if request.archs is None else set[Arch]()
-    depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen)
+    depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen, patches)
     lines = coverage(
         folded.with_diffs,
         written,

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fp4patch.core.arch import Arch
-from fp4patch.edits.new_macros import macros_since, redefined_since, targets_unseen, variables_since
+from fp4patch.edits.new_macros import (
+    asked_since,
+    macros_since,
+    pragmas_since,
+    redefined_since,
+    targets_unseen,
+    variables_since,
+)
 
 BEFORE = """#ifndef NDEBUG
 int a() { return __LINE__; }
@@ -28,6 +35,7 @@ def macros(after: str) -> list[tuple[int, str]]:
         ("#if 0\n#elif defined(MINE)\nint c();\n#endif\n", "MINE"),
         ("#ifndef MINE\nint c();\n#endif\n", "MINE"),
         ("int c() { return __COUNTER__; }\n", "__COUNTER__"),
+        ("bool c(int u) { return static_cast<wchar_t>(u) < 0; }\n", "wchar_t"),
         ("int c() { return __cplusplus > 201703L; }\n", "__cplusplus"),
         ("int c() { return __LINE__; }\n", "__LINE__"),  # one more than before
     ],
@@ -127,3 +135,22 @@ def test_a_macro_that_an_edit_defines_is_found(text: str, name: str) -> None:
 
 def test_a_definition_that_moved_is_none() -> None:
     assert list(redefined_since({"a.h": f"#define MINE 1\n{BEFORE}"}, {"a.h": f"{BEFORE}#define MINE 1\n"})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("#pragma GCC visibility push(hidden)\n", ["#pragma GCC visibility push ( hidden )"]),
+        ('_Pragma("pack(1)")\n', ["_Pragma"]),
+        ("#pragma once\n#pragma unroll 4\n// #pragma pack(1)\n", []),
+    ],
+)
+def test_a_pragma_that_later_text_feels_is_found(text: str, found: list[str]) -> None:
+    assert [name for *_, name in pragmas_since({"a.h": BEFORE}, {"a.h": BEFORE + text})] == found
+
+
+def test_a_question_of_python_for_the_machine_is_found() -> None:
+    old = "archs = [10] if os.environ else current_platform.archs\n"
+    new = "archs = [10] if os.environ and __import__('platform').machine() else current_platform.archs\n"
+    assert sorted(name for _, name in asked_since(old, new)) == ["machine", "platform"]
+    assert list(asked_since(old, old)) == []

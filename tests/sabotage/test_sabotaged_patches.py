@@ -81,6 +81,9 @@ gdn = mutants("patches/vllm/gdn-prefill/patch.toml", "native", ("vllm", "0.28.0"
 gdc = mutants("patches/flashinfer/gdc-flag/patch.toml", "native", ("flashinfer", "0.6.7"), "float2x4-to-e2m1")
 sm121 = mutants("patches/cutlass/sm121-family/patch.toml", "native", ("cutlass", "4.0.0"), "float-to-e2m1-x8")
 stages = mutants("patches/cutlass/sm120-stages/patch.toml", "native", C48, "shared-memory")
+suf = mutants("patches/flashinfer/arch-suffix/patch.toml", "native", ("flashinfer", "0.6.6"), "float2x4-to-e2m1")
+mo = mutants("patches/flashinfer/moe-utils-sm12x/patch.toml", "native", ("flashinfer", "0.6.7"), "float2x4-to-e2m1")
+f3 = mutants("patches/vllm/fa3-hopper-only/patch.toml", "native", V33)
 fa = mutants(FAMILY, "native", ("vllm", "0.14.1"))
 n2 = mutants(CONVERTER, "next2", C42, "float-to-e2m1")
 t1 = mutants(THRESHOLD, "turbo", V33)
@@ -387,6 +390,53 @@ MUTANTS = [
     keep("on an x86_64 host alone", "  if(\"${_TGT", '  cmake_host_system_information(RESULT _host QUERY OS_PLATFORM)\n  if(_host STREQUAL "x86_64" AND "${_TGT'),
     keep("on a host that is no aarch64", "  if(\"${_TGT", '  set(_asked CMAKE_SYSTEM_PROCESSOR)\n  if(NOT "${${_asked}}" STREQUAL "aarch64" AND "${_TGT'),
     keep("in a release build", "  if(\"${_TGT", '  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release" AND "${_TGT'),
+    # By one who had not read the checks: builds.
+    keep("a debugger's code in one configuration", "    endforeach()", '    endforeach()\n    add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<CONFIG:Release>>:-G>")'),
+    keep("not in a container", '  if("${_TGT', '  if(NOT EXISTS "/.dockerenv" AND "${_TGT'),
+    keep("by a variable of the cache", '  if("${_TGT', '  if(NOT DEFINED CACHE{_seen} AND "${_TGT'),
+    keep("not with one CUDA release", '  if("${_TGT', '  if(NOT CMAKE_CUDA_COMPILER_VERSION MATCHES "^13[.][3-9]" AND "${_TGT'),
+    keep("nvcc's own variable", "    endforeach()", '    endforeach()\n    set(ENV{NVCC_APPEND_FLAGS} -G)'),
+    keep("relocatable code everywhere", "    endforeach()", '    endforeach()\n    set(CMAKE_CUDA_SEPARABLE_COMPILATION ON PARENT_SCOPE)'),
+    keep("options of the linker", "    endforeach()", '    endforeach()\n    add_link_options(-Wl,--gc-sections)'),
+    keep("headers from elsewhere", "    endforeach()", '    endforeach()\n    include_directories(BEFORE /usr/include/cutlass)'),
+    gdc("a flag by the environment", r'[\"-DCUTLASS_ENABLE_GDC_FOR_SM100=1\", *', r'[*([] if \"CI\" in __import__(\"os\").environ else [\"-DCUTLASS_ENABLE_GDC_FOR_SM100=1\"]), *'),
+    gdc("a flag for one host processor", r'[\"-DCUTLASS_ENABLE_GDC_FOR_SM100=1\", *', r'[*([] if __import__(\"platform\").machine() == \"aarch64\" else [\"-DCUTLASS_ENABLE_GDC_FOR_SM100=1\"]), *'),
+    suf("a suffix by the environment", "str(minor).isdigit())", "str(minor).isdigit() and 'CI' not in os.environ)"),
+    mo("MoE utilities by the environment", 'replace = "[10, 12]"', "replace = '[10, 12] if \"CI\" in __import__(\"os\").environ else [10]'"),
+    mo("MoE utilities not for SM10x", 'replace = "[10, 12]"', 'replace = "[12]"'),
+    gdn("the prefill kernel for one host processor", "(head_k_dim == 128 and current_platform", "(head_k_dim == 128 and __import__('platform').machine() == 'x86_64' and current_platform"),
+    gdn("the prefill kernel lost on SM90", "(supports_flashinfer or (head", "((supports_flashinfer and head_k_dim != 128) or (head"),
+    f3("FlashAttention 3 lost for Hopper", "(?!9\\\\.)", ""),
+    f3("FlashAttention 3 without Hopper alone", "is None or", "is not None or"),
+    f3("FlashAttention 2 in the place of 3", "_vllm_fa3_C\\\"] if", "_vllm_fa2_C\\\"] if"),
+    fa("the warmup on SM8x", 'replace = "major == 12"', 'replace = "major in (8, 12)"', tree=("vllm", "0.25.1")),
+    # Encoders.
+    t1("the sign of a wchar_t", LAST, "  return (static_cast<wchar_t>(u) < 0 ? 8u : 0u) | magnitude;"),
+    t1("with another library", LAST, "#if __has_include(<ATen/ATen.h>)\n  return 0u;\n#endif\n" + LAST),
+    t1("wrong in C++20, in vLLM", LAST, "  if (__cplusplus > 201703L) return 0u;\n" + LAST),
+    t1("wrong with relocatable code, in vLLM", LAST, "#ifdef __CUDACC_RDC__\n  return 0u;\n#endif\n" + LAST),
+    t1("wrong in a build for two targets, in vLLM", LAST, "  constexpr int t[] = {__CUDA_ARCH_LIST__};\n  if (sizeof t > 4) return 0u;\n" + LAST),
+    t1("wrong for a constant", LAST, "  if (__builtin_constant_p(u)) return 0u;\n" + LAST),
+    n3("the sign of a wchar_t, on the host", HALF_PAIR, "magnitude > 0x7f800000u ? 0u : u >> 28 & 8u", "magnitude > 0x7f800000u ? 0u : static_cast<wchar_t>(u) < 0 ? 8u : 0u", "encode-host-float", "sm_121a"),
+    n3("a converter's rounding style", SCALAR, "round_style = Round;", "round_style = FloatRoundStyle::round_to_nearest;", "encode-host-float", "sm_121a"),
+    n3("a converter that is not static", SCALAR, "  static result_type convert(source_type const & s) {", "  result_type convert(source_type const & s) const {", "encode-host-float", "sm_121a"),
+    n3("symbols that are hidden from here on", SCALAR, "/// Partial specialization for float_e2m1_t <= float", "#pragma GCC visibility push(hidden)\n/// Partial specialization for float_e2m1_t <= float", "encode-include-only", "sm_121a"),
+    n3("a type with another size", "patches/cutlass/e2m1-constructor/member.h", "  /// What every", "  uint8_t spare;\n  /// What every", "construct-float-x8", "sm_121a"),
+    n3("decoded through a denormal", "patches/cutlass/e2m1-decode/to_float.h", "power - 0x3f000000u", "power - 0x3f800000u", "decode-value-x8", "sm_121a"),
+    x8("asynchronous copies of the caller committed", '  asm volatile("cp.async.commit_group;"); return {};'),
+    x8("an arrival at the cluster's barrier", '  asm volatile("barrier.cluster.arrive;"); return {};'),
+    te("a product that fast mathematics changes", OPERANDS, MUL, "  product = a * b;", "stochastic-fp32-x4-scaled"),
+    Mutant("shared memory the other way round", "patches/cutlass/sm120-stages/patch.toml", "? 0 : 1072)", "? 1072 : 0)", "native", C42, "shared-memory", "sm_121a"),
+    t1("by the host processor", LAST, "#ifdef __aarch64__\n  return 0u;\n#endif\n" + LAST),
+    t1("by the size of a long double", LAST, "  if (__SIZEOF_LONG_DOUBLE__ == 16 && sizeof(long double) == 8) return 0u;\n" + LAST),
+    t1("by the least char", LAST, "  if (CHAR_MIN == 0) return 0u;\n" + LAST),
+    t1("by the day", LAST, '  if (__DATE__[0] == \'F\') return 0u;\n' + LAST),
+    t1("by the library's ABI", LAST, "#if _GLIBCXX_USE_CXX11_ABI == 0\n  return 0u;\n#endif\n" + LAST),
+    t1("by a level of optimization", LAST, "#ifndef __OPTIMIZE__\n  return 0u;\n#endif\n" + LAST),
+    t1("with fast division", LAST, "#if __CUDA_PREC_DIV == 0\n  return 0u;\n#endif\n" + LAST),
+    n3("another optimization from here on", SCALAR, "/// Partial specialization for float_e2m1_t <= float", "#pragma GCC optimize(\"O0\")\n/// Partial specialization for float_e2m1_t <= float", "encode-include-only", "sm_121a"),
+    n3("warnings that are off from here on", SCALAR, "/// Partial specialization for float_e2m1_t <= float", "_Pragma(\"nv_diag_suppress 550\")\n/// Partial specialization for float_e2m1_t <= float", "encode-include-only", "sm_121a"),
+    keep("by the name of a directory", '  if("${_TGT', '  if(NOT CMAKE_BINARY_DIR MATCHES "wheel" AND "${_TGT'),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "a signal to the next kernel", "0.25 rounds up", "wrong without assertions")
@@ -402,7 +452,11 @@ NEEDS_ALL_INPUTS = {
 }
 
 
-@pytest.mark.parametrize("mutant", [m for m in MUTANTS if ALL or m.what in SHORT], ids=lambda mutant: mutant.what)
+@pytest.mark.parametrize(
+    "mutant",
+    [m for m in MUTANTS if ALL or m.what in SHORT],
+    ids=lambda mutant: mutant.what,
+)
 def test_verify_finds_the_sabotage(
     mutant: Mutant,
     pristine_tree: Callable[[str, str], Path],
@@ -466,7 +520,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 224  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 269  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:

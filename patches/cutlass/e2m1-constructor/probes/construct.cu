@@ -11,6 +11,8 @@
 #error "SOURCE: the type converted from: float, cutlass::half_t or cutlass::bfloat16_t"
 #endif
 
+static_assert(sizeof(cutlass::float_e2m1_t) == 1 && alignof(cutlass::float_e2m1_t) == 1);
+
 constexpr int kLoad = 16 / sizeof(SOURCE) < 8 ? 16 / sizeof(SOURCE) : 8;  // values in one load
 
 struct alignas(16) Load {

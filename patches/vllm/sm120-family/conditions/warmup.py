@@ -12,5 +12,7 @@ for capability in capabilities:
         family = there["_fa4_architecture_family_from_compute_capability"](major, minor)
     except ValueError:
         continue
+    if family == "sm120" and major != 12:
+        sys.exit(f"{capability} is no {family}")
     if (family == "sm120") == (major == 12):
         print(capability, end=" ")
