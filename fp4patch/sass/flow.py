@@ -146,8 +146,6 @@ def _meets(listing: Listing, code: Mapping[int, Decoded]) -> dict[int, int]:
         if instruction.opcode in OPEN:
             barrier = _barrier(instruction)
             state = frozenset(one for one in state if one[0] != barrier) | {(barrier, target(instruction))}
-        elif instruction.opcode.startswith("BMOV") and _kinds(instruction)[0] == "B":
-            state = frozenset(one for one in state if one[0] != _barrier(instruction))  # of no region
         elif instruction.opcode in MEET:
             places = {place for barrier, place in state if barrier == _barrier(instruction)}
             if len(places) != 1 or address in places:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from fp4patch.sass.error import SassError
-from fp4patch.sass.operands import LAYOUTS, Layout
-from fp4patch.sass.program import KERNEL_NAME, STRAY, Kernel, compile_host, run_program
+from fp4patch.sass.program import STRAY, Kernel, compile_host, run_program
 
 Reciprocal = Literal["exact", "up", "down", "any"]
 """Result of MUFU.RCP: the rounded quotient, the float above or below it in magnitude, or any of the three."""
@@ -64,11 +63,8 @@ def build(
     """
     for name, text in files(kernel).items():
         (folder / name).write_text(text, encoding="utf-8")
-    defined = [f"-DFP4PATCH_KERNEL={KERNEL_NAME}", f"-DFP4PATCH_SHARED={_layout(kernel).shared}"]
-    defined += [
-        f"-DFP4PATCH_STACK={_layout(kernel).stack}",
-        *(["-DFP4PATCH_LOCAL"] if "lift_local(" in kernel.c else []),
-    ]
+    defined = [f"-DFP4PATCH_SHARED={kernel.layout.shared}", f"-DFP4PATCH_STACK={kernel.layout.stack}"]
+    defined += ["-DFP4PATCH_LOCAL"] if "lift_local(" in kernel.c else []
     command = ["-O0" if quick else "-O1", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
     compile_host(folder, command, compiler=compiler, environ=environ)
     return folder / "grid"
@@ -113,15 +109,11 @@ def _bank(kernel: Kernel, launch: Launch) -> bytes:
     """Constant bank 0 as the driver lays it out; poison where the launch does not define it."""
     words = [(launch.poison + at) * 0x9E3779B1 & 0xFFFF_FFFF for at in range(_BANK // 4)]
     bank = bytearray(struct.pack(f"<{len(words)}I", *words))
-    layout = _layout(kernel)
+    layout = kernel.layout
     struct.pack_into("<3I", bank, layout.block_size, *launch.block)
     struct.pack_into("<3I", bank, layout.grid_size, *launch.grid)
-    bank[kernel.parameters : kernel.parameters + len(launch.parameters)] = launch.parameters
+    bank[layout.parameters : layout.parameters + len(launch.parameters)] = launch.parameters
     return bytes(bank)
-
-
-def _layout(kernel: Kernel) -> Layout:
-    return next(one for one in LAYOUTS.values() if one.parameters == kernel.parameters)
 
 
 def pointers(arrays: Sequence[Array]) -> bytes:

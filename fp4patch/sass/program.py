@@ -7,9 +7,7 @@ from pathlib import Path
 
 from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import Listing
-
-KERNEL_NAME = "FP4PATCH_KERNEL"
-"""Name that a translation must have: the program gives it a name of its own, twice."""
+from fp4patch.sass.operands import Layout
 
 _LANGUAGE = ("-x", "c", "-std=gnu11", "-pthread", "-w", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-fast-math")
 STRAY = 3
@@ -26,10 +24,7 @@ class Kernel:
     """
 
     c: str
-    parameters: int
-    """Byte offset of its parameters in constant bank 0."""
-    block_size: int
-    """Byte offset of blockDim.x in that bank."""
+    layout: Layout
     listing: Listing
     """Its source."""
 

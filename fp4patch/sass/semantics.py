@@ -326,24 +326,6 @@ def _break(o: Operands) -> list[str]:
     return []
 
 
-@_entry(
-    ("BMOV.32", "BMOV.32.CLEAR"),
-    "CUDA Binary Utilities: move convergence barrier state; nothing for one thread alone. Kernels of sm_87 begin with "
-    "a row of these: by experiment",
-)
-def _bmov(o: Operands) -> list[str]:
-    if o.peek(Register, "B"):
-        o.barrier()
-    elif o.to():
-        raise Lacks("its result is used")
-    if o.peek(Integer):
-        o.immediate()
-    else:
-        o.barrier()
-    o.end()
-    return []
-
-
 @_entry("P2R", "CUDA Binary Utilities: move predicate register to register; those of a mask, each at its bit")
 def _p2r(o: Operands) -> list[str]:
     to, a, mask = o.to(), o.word(), o.immediate()
@@ -532,49 +514,34 @@ for _left, _wrap, _upper in product((True, False), repeat=3):
         _gives((_opcode, f"U{_opcode}"), _SHF, _shifted, WORD, WORD, WORD, family=_SHF)
 
 
-def _of_two(table: int, b: str, c: str) -> str:
-    """C of any function of two words; bit ``2 * b + c`` of the table is its value."""
-    forms = {
-        0b0000: "0u",
-        0b1111: "~0u",
-        0b1100: b,
-        0b0011: f"~{b}",
-        0b1010: c,
-        0b0101: f"~{c}",
-        0b1000: f"({b} & {c})",
-        0b0111: f"~({b} & {c})",
-        0b1110: f"({b} | {c})",
-        0b0001: f"~({b} | {c})",
-        0b0110: f"({b} ^ {c})",
-        0b1001: f"~({b} ^ {c})",
-        0b0100: f"({b} & ~{c})",
-        0b0010: f"(~{b} & {c})",
-        0b1101: f"({b} | ~{c})",
-        0b1011: f"(~{b} | {c})",
-    }
-    return forms[table]
-
-
-def logic(table: int, a: str, b: str, c: str) -> str:
-    """C of any function of three words; bit ``4 * a + 2 * b + c`` of the table is its value (PTX ISA, lop3).
+def logic(table: int, *words: str) -> str:  # noqa: PLR0911 - one return a form
+    """C of any function of words; of three, bit ``4 * a + 2 * b + c`` of the table is its value (PTX ISA, lop3).
 
     A word that is known comes first: each of its bits then selects what the others are joined by.
     """
-    known = next((at for at, word in enumerate((a, b, c)) if word[0].isdigit()), 0)
+    if not words:
+        return "~0u" if table else "0u"
+    first, *rest = words
+    known = next((at for at, word in enumerate(words) if word[0].isdigit()), 0)
     if known:
-        order = (1, 0, 2) if known == 1 else (2, 1, 0)
-        moved = (sum((row >> 2 - at & 1) << 2 - to for to, at in enumerate(order)) for row in range(8))
-        table = sum((table >> there & 1) << row for row, there in enumerate(moved))
-        a, b, c = ((a, b, c)[at] for at in order)
-    high, low = table >> 4, table & 15  # where a has ones, and where it has none
+        places = 1 << len(rest) | 1 << len(rest) - known
+        rows = (row if row & places in (0, places) else row ^ places for row in range(2 << len(rest)))
+        table = sum((table >> row & 1) << at for at, row in enumerate(rows))
+        first, rest[known - 1] = words[known], first
+    ones = (1 << (1 << len(rest))) - 1
+    high, low = table >> (1 << len(rest)), table & ones  # where the first has ones, and where it has none
+    where, elsewhere = logic(high, *rest), logic(low, *rest)
     if high == low:
-        return _of_two(high, b, c)
-    if low ^ high == 15:
-        return f"({a} ^ {_of_two(low, b, c)})"
-    where, elsewhere = _of_two(high, b, c), _of_two(low, b, c)
-    first = a if high == 15 else f"({a} & {where})" if high else ""
-    second = f"~{a}" if low == 15 else f"(~{a} & {elsewhere})" if low else ""
-    return f"({first} | {second})" if first and second else first or second
+        return where
+    if high ^ low == ones and low not in (0, ones):
+        return f"({first} ^ {elsewhere})"
+    if high == ones:
+        return f"({first} | {elsewhere})" if low else first
+    if low == ones:
+        return f"(~{first} | {where})" if high else f"~{first}"
+    if not (high and low):
+        return f"({first} & {where})" if high else f"(~{first} & {elsewhere})"
+    return f"(({first} & {where}) | (~{first} & {elsewhere}))"
 
 
 def _lop3(o: Operands) -> list[str]:

@@ -11,7 +11,7 @@ from fp4patch.sass import flow as control
 from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import Decoded, read
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
-from fp4patch.sass.program import KERNEL_NAME, Kernel
+from fp4patch.sass.program import Kernel
 from fp4patch.sass.semantics import TABLE
 
 RUNTIME = "runtime.h"
@@ -42,7 +42,6 @@ def translate(
     *,
     arch: tuple[int, int],
     kernel: str = "",
-    name: str = KERNEL_NAME,
     words: tuple[int, ...] = (),
     grid: bool = False,
 ) -> Kernel:
@@ -67,7 +66,7 @@ def translate(
         raise
     reached = {instruction.address: instruction for block in graph.blocks for instruction in block.instructions}
     statements, variables = _statements(reached.values(), layout, grid=grid)
-    lines = [*(_table(words) if grid else []), *_head(name, variables, statements if grid else None)]
+    lines = [*(_table(words) if grid else []), *_head(variables, statements if grid else None)]
     for number, block in enumerate(graph.blocks):
         after = graph.blocks[number + 1].start if number + 1 < len(graph.blocks) else None
         lines.append(f"{_label(block.start)}:;")
@@ -79,7 +78,7 @@ def translate(
         if block.goes_to and block.instructions[-1].opcode not in control.CONTROL and block.goes_to != (after,):
             lines.append(f"  goto {_label(block.goes_to[0])};")
     lines += _tail(variables) if grid else ["}"]
-    return Kernel("\n".join([*lines, ""]), layout.parameters, layout.block_size, listing)
+    return Kernel("\n".join([*lines, ""]), layout, listing)
 
 
 def _statements(
@@ -168,7 +167,7 @@ def _ordered(variables: Iterable[str]) -> list[str]:
     return sorted(variables, key=lambda one: (one.rstrip("0123456789"), int(one.lstrip("urp"))))
 
 
-def _head(name: str, variables: Iterable[str], resumed: Mapping[int, list[str]] | None) -> list[str]:
+def _head(variables: Iterable[str], resumed: Mapping[int, list[str]] | None) -> list[str]:
     """Return the beginning of the function: what a register holds that nothing wrote is poison, which must not
     matter."""
     ordered = _ordered(variables)
@@ -178,12 +177,12 @@ def _head(name: str, variables: Iterable[str], resumed: Mapping[int, list[str]] 
         for number, one in enumerate(ordered)
     ]
     if resumed is None:
-        return [f"static void {name}(const struct launch *launch) {{", "  (void)launch;", *declared]
+        return ["static void FP4PATCH_KERNEL(const struct launch *launch) {", "  (void)launch;", *declared]
     places = [address for address, lines in resumed.items() if any("LIFT_EXCHANGE(" in line for line in lines)]
     return [
         f"enum {{ LIFT_REGISTERS = {len(ordered) or 1} }};",
         LANE,
-        f"static void {name}(const struct launch *launch, struct lane *lane) {{",
+        "static void FP4PATCH_KERNEL(const struct launch *launch, struct lane *lane) {",
         *("  (void)launch;", *declared),
         *("  switch (lane->at) {", *(f"    case {at:#x}: goto resume_{at:x};" for at in places), "  }"),
     ]

@@ -12,6 +12,7 @@ from fp4patch.proof.execution import sweep
 from fp4patch.proof.execution.sweep import Swept
 from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import Listing
+from fp4patch.sass.operands import LAYOUTS
 from fp4patch.sass.program import Kernel
 
 EIGHT = Executes(input="float32", lanes=8)
@@ -44,7 +45,7 @@ def kernel(code: str, *, executes: Executes = EIGHT, store: str = "", extra: str
         store=store or ("lift_store_32" if executes.lanes == 8 else "lift_store_8"),
         code=code,
     )
-    return Kernel(text, parameters=0x380, block_size=0x360, listing=Listing("by hand", (12, 1), ()))
+    return Kernel(text, LAYOUTS[12], Listing("by hand", (12, 1), ()))
 
 
 def swept(folder: Path, one: Kernel, executes: Executes = EIGHT, **how: object) -> Swept:

@@ -71,7 +71,6 @@ def test_threads_go_on_where_the_region_said(rows: tuple[str, ...], meets: dict[
         # Two regions of one register end in two places, and one BSYNC closes either.
         (("@P0 BRA 0x30", "BSSY B0,0x50", "BRA 0x40", "BSSY B0,0x60", "BSYNC B0", "EXIT", "EXIT"), "0x50, 0x60"),
         (("BSYNC B0", "EXIT"), "no known place"),
-        (("BSSY B0,0x30", "BMOV.32.CLEAR B0,B1", "BSYNC B0", "EXIT"), "no known place"),
         (("MOV R0,0x1",), "runs on to 0x10"),
         (("BRA 0x80", "EXIT"), "runs on to 0x80"),
         (("BRA 0x8", "EXIT"), "runs on to 0x8"),

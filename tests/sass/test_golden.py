@@ -31,13 +31,14 @@ def listing(name: str) -> str:
 
 def outputs(name: str, folder: Path, text: str, *runs: tuple[object, ...], flags: tuple[str, ...] = ()) -> list[str]:
     """Return the lines of a program that runs a listing over the inputs of the golden run, one for each run of it."""
-    program, translation = PROGRAMS[name], translate(text, arch=SM_90, name="kernel")
+    program, translation = PROGRAMS[name], translate(text, arch=SM_90)
     defines = {
         "LANES": program["lanes"],
         "VALUE": program["value"],
         "OUT": program["out"],
-        "PARAMETERS": translation.parameters,
-        "BLOCK_SIZE": translation.block_size,
+        "PARAMETERS": translation.layout.parameters,
+        "BLOCK_SIZE": translation.layout.block_size,
+        "FP4PATCH_KERNEL": "kernel",
     }
     command = ["gcc", "-std=gnu11", "-O2", "-march=native", "-fno-strict-aliasing", "-ffp-contract=off", *flags]
     command += [*(f"-D{key}={value}" for key, value in defines.items()), "host.c", "-o", "host", "-lm", "-pthread"]

@@ -166,9 +166,6 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ),
     ("HADD2.F32 R0,R1.H1_H1,-RZ.H0_H0", {"r1": 0xBC000000}, {"r0": f(-1)}),
     ("F2F.F16.F32 R0,R1", {"r1": f(-1)}, {"r0": 0x6B43BC00}),
-    ("BMOV.32.CLEAR RZ,B0", {"r0": 3}, {"r0": 3}),
-    ("BMOV.32 B0,0xffffffff", {"r0": 3}, {"r0": 3}),
-    ("BMOV.32.CLEAR B1,B0", {"r0": 3}, {"r0": 3}),
     ("P2R R0,RZ,0x2", {"p0": 1, "p1": 1}, {"r0": 2}),
     ("P2R R0,R1,0x41", {"r1": 0xFFFFFFFF, "p0": 0, "p6": 1}, {"r0": 0xFFFFFFFE}),
     ("F2F.F64.F32 R0,R2", {"r2": SIGNALLING}, {"r0": 0x20000000, "r1": 0xFFF80000}),
@@ -232,7 +229,7 @@ def test_each_case_gives_what_was_worked_out(grid: bool, tmp_path: Path) -> None
     if grid:
         (tmp_path / "grid.c").write_text(Path(translate.__file__).with_name("grid.c").read_text())
         (tmp_path / "kernel.inc").write_text(
-            translate.translate(document("EXIT"), arch=ARCH, name="kernel", words=(11, 22, 33), grid=True).c
+            translate.translate(document("EXIT"), arch=ARCH, words=(11, 22, 33), grid=True).c
         )
     lines = [head, "#include <stdio.h>", '#include "runtime.h"', "int main(void) {", "const struct launch *launch = 0;"]
     for number, (text, before, after) in enumerate(cases):

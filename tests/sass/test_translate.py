@@ -40,8 +40,8 @@ def run(c: str, folder: Path, main: str) -> str:
 
 
 def test_a_loop_runs_as_written_and_can_be_counted(tmp_path: Path) -> None:
-    translation = translate(LOOP, arch=ARCH, name="steps")
-    assert (translation.parameters, translation.block_size) == (0x380, 0x360)
+    translation = translate(LOOP, arch=ARCH)
+    assert (translation.layout.parameters, translation.layout.block_size) == (0x380, 0x360)
     out = run(translation.c, tmp_path, """
 static int back;
 #define LIFT_BACKWARD ++back
@@ -52,7 +52,7 @@ int main(void) {
   memcpy(constants + 0x380, &address, 8);
   for (uint32_t i = 0; i < 9; ++i) {
     const struct launch launch = {.constants = constants, .tid_x = i};
-    steps(&launch);
+    FP4PATCH_KERNEL(&launch);
     printf("%u ", out[i]);
   }
   printf("%d", back);

@@ -61,8 +61,8 @@ def build(
         f"-DFP4PATCH_INPUT={_INPUTS[executes.input]}",
         f"-DFP4PATCH_BITS={stored_bits(executes.output)}",
         f"-DFP4PATCH_SIGN={1 << BITS[executes.output] - 1}",
-        f"-DFP4PATCH_PARAMETERS={kernel.parameters}",
-        f"-DFP4PATCH_BLOCK_SIZE={kernel.block_size}",
+        f"-DFP4PATCH_PARAMETERS={kernel.layout.parameters}",
+        f"-DFP4PATCH_BLOCK_SIZE={kernel.layout.block_size}",
     )
     how = ("-O1",) if quick else (*_FAST, *_WIDE, *(() if "goto " in kernel.c else _STRAIGHT))
     compile_host(folder, [*how, *defines, "sweep.c", "-o", "sweep", "-lm"], compiler=compiler, environ=environ)
