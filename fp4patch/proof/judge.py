@@ -204,7 +204,8 @@ def _misspelt(rule: Rule, name: str) -> Iterator[Problem]:
 
 
 def _checks(rule: Rule, before: SassListing | None, after: SassListing) -> Iterator[Check]:
-    if rule.identical:
+    has = [any(re.search(p, code.operation) for code in before.instructions) for p in rule.requires] if before else []
+    if rule.identical and all(has):  # where upstream itself has what the rule requires
         detail = "not one byte of code or constants differs" if is_same(before, after) else "the code differs"
         if before is None:
             detail = "the pristine probe did not compile, so there is nothing to compare with"

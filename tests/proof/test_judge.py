@@ -51,6 +51,14 @@ def test_identical_holds_only_where_no_byte_differs() -> None:
     assert "did not compile" in alone.detail
 
 
+def test_identical_with_what_is_required_is_for_code_that_has_it_before() -> None:
+    hardware, software = listing("F2FP.E2M1"), replace(listing("BRA"), code_sha256="1")
+    of_both = rule(identical=True, requires=("^F2FP",))
+    assert [check.verdict for check in judge([of_both], software, hardware)] == [Verdict.PASS]
+    assert Verdict.FAIL in [check.verdict for check in judge([of_both], hardware, software)]
+    assert Verdict.FAIL in [check.verdict for check in judge([of_both], None, hardware)]
+
+
 def test_requires_and_forbids_search_in_opcode_and_modifiers() -> None:
     hardware, software = listing("BRA", "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"), listing("FADD", "BRA")
     requires, forbids = rule(requires=(r"^F2FP\..*\bE2M1\b",)), rule(forbids=(r"^F2FP\..*\bE2M1\b",))
