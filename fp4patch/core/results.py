@@ -73,8 +73,6 @@ class Rewritten:
 
     text: str
     lines: tuple[int, ...]
-    notes: tuple[str, ...] = ()
-    """Notes about this place, beside the fact that it was edited."""
     reversal: str = ""
     """Change to upstream's text, made by others, that this edit takes back. Empty: it takes none back."""
 

@@ -124,7 +124,7 @@ class _Headers:
 
     def __init__(self) -> None:
         self.texts: dict[Path, str] = {}
-        self.source = cache(lambda path: SourceFile.of(path, self.text(Path(path))))
+        self.source = cache(lambda path: SourceFile(path, self.text(Path(path))))
         self._found = cache(_found)
 
     def text(self, path: Path) -> str:

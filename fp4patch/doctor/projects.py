@@ -75,7 +75,7 @@ class Project:
                 continue
             project.by_name.setdefault(file.name, []).append(name)
             if may_have_statements(text):
-                project.kept[name] = SourceFile.of(name, text)
+                project.kept[name] = SourceFile(name, text)
                 if project.kept[name].statements:
                     project.sources[name] = project.kept[name]
         return project
@@ -93,7 +93,7 @@ class Project:
 
     def _source(self, name: str) -> SourceFile:
         if name not in self.kept:
-            self.kept[name] = SourceFile.of(name, (self.root / name).read_text(encoding="utf-8", errors="replace"))
+            self.kept[name] = SourceFile(name, (self.root / name).read_text(encoding="utf-8", errors="replace"))
         return self.kept[name]
 
     def _included(self, path: str, name: str) -> str:

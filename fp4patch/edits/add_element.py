@@ -200,7 +200,9 @@ def _wanting(edit: AddElement, script: Script, index: int) -> list[_Part]:
         return []
     own = 1 if command.name == "list" else 0  # list(APPEND NAME …)
     names = [argument.text for argument in command.arguments[own : own + 1]]
-    if not names or not _is_meant(edit, names[0]) or (own and not _adds(command)):
+    if not names or not fnmatchcase(names[0], edit.variable) or (own and not _adds(command)):
+        return []
+    if any(fnmatchcase(names[0], glob) for glob in edit.but):
         return []
     parts = _definitions(script, names[0]) if command.name in ("list", "set") else _followed(edit, script, index)
     whole = [reduce(_Part.beside, parts, part) for part in parts]
@@ -240,10 +242,6 @@ def _removal(script: Script, variable: str) -> Command | None:
 
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][\w]*)\}")
-
-
-def _is_meant(edit: AddElement, variable: str) -> bool:
-    return fnmatchcase(variable, edit.variable) and not any(fnmatchcase(variable, glob) for glob in edit.but)
 
 
 def _changed(edit: AddElement, part: _Part) -> set[tuple[int, int]]:

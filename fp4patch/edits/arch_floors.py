@@ -8,7 +8,7 @@ kind, is there for a reason of its own.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from fp4patch.edits.asm import KEYWORDS, Scan, parse
+from fp4patch.edits.asm import KEYWORDS, Scan, closing, parse
 from fp4patch.edits.cxx import Branch, Conditional, Source, Token, words
 from fp4patch.edits.lex_error import LexError
 
@@ -91,26 +91,17 @@ def _code(source: Source, branch: Branch) -> list[Token]:
 
 def _is_idle(tokens: Sequence[Token]) -> bool:
     """Return whether nothing is done: zero is returned, or the code traps; also under an ``if``, or after a message."""
-    texts = tuple(token.text for token in tokens)
-    while texts:
+    while tokens:
+        texts = tuple(token.text for token in tokens)
         size = next((len(idle) for idle in _IDLE if texts[: len(idle)] == idle), 0)
         if not size and texts[0] == "return" and texts[2:5] == ("{", "}", ";"):  # return Type{};
             size = 5
         if not size and texts[:2] in (("printf", "("), ("if", "(")):
-            size = _behind(texts, 1) + (texts[0] == "printf")  # with its semicolon
+            end = closing(tokens, 1)
+            size = len(tokens) if end is None else end + 1 + (texts[0] == "printf")  # with its semicolon
         if not size and texts[0] in "{}":
             size = 1
         if not size:
             return False
-        texts = texts[size:]
+        tokens = tokens[size:]
     return True
-
-
-def _behind(texts: Sequence[str], at: int) -> int:
-    """Return the index behind the parenthesis that closes the one at ``at``."""
-    depth = 0
-    for index in range(at, len(texts)):
-        depth += (texts[index] == "(") - (texts[index] == ")")
-        if not depth:
-            return index + 1
-    return len(texts)

@@ -9,7 +9,6 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import takewhile
 
 from fp4patch.edits.cxx import Kind, Source, Token
@@ -43,24 +42,15 @@ class Statement:
     start: int
     end: int
     line: int
-    literals: tuple[Token, ...]
+    template: str
+    """The PTX, as the compiler sees it."""
     outputs: tuple[Binding, ...]
     inputs: tuple[Binding, ...]
-
-    @cached_property
-    def template(self) -> str:
-        """The PTX, as the compiler sees it."""
-        return "".join(literal(token) for token in self.literals)
 
     @property
     def encodes(self) -> bool:
         """True if it converts to E2M1."""
         return any(is_encode(opcode) for opcode in conversions(self.template))
-
-    @property
-    def decodes(self) -> bool:
-        """True if it converts from E2M1."""
-        return any(is_decode(opcode) for opcode in conversions(self.template))
 
 
 @dataclass(frozen=True)
@@ -68,8 +58,7 @@ class Scan:
     """E2M1 statements in the assembly of a file."""
 
     encodes: tuple[Statement, ...]
-    decodes: tuple[Statement, ...]
-    """Statements that only convert back; never touched."""
+    """Those that convert to it: one that only converts back is never touched."""
     strange: tuple[LexError, ...]
     """Mentions of the format that no statement explains: in macros, in ``#define``, as a bare word."""
 
@@ -101,15 +90,13 @@ def scan(source: Source) -> Scan:
             statements[statement.first] = statement
         elif mention := _unexplained(token):
             strange.append(LexError(f"{mention} {where}" if token.kind is Kind.STRING else mention, token.line))
-    encodes, decodes = [], []
+    encodes = []
     for statement in statements.values():
         if statement.encodes:
             encodes.append(statement)
         elif format_ := unexplained(statement.template):
             strange.append(LexError(f"{format_} in an instruction that is no cvt", statement.line))
-        elif statement.decodes:
-            decodes.append(statement)
-    return Scan(tuple(encodes), tuple(decodes), tuple(strange))
+    return Scan(tuple(encodes), tuple(strange))
 
 
 def _unexplained(token: Token) -> str:
@@ -151,7 +138,7 @@ def parse(source: Source, at: int) -> Statement | None:
         keyword.start,
         tokens[close + 1].end,
         keyword.line,
-        tuple(sections[0]),
+        "".join(map(literal, sections[0])),
         tuple(_binding(part, keyword.line) for part in split(outputs, ",") if part or len(outputs)),
         tuple(_binding(part, keyword.line) for part in split(inputs, ",") if part or len(inputs)),
     )

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from contextlib import suppress
 
-from fp4patch.edits.condition import evaluate
+from fp4patch.edits.condition import holds
 from fp4patch.edits.cxx import Kind, Source, Token, lex
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Place
@@ -71,8 +70,6 @@ def _is_under(source: Source, token: Token, macros: Set[str]) -> bool:
 
     for conditional, branch in enclosing(source, token.start):
         opening = conditional.branches[branch].opening
-        words = [word.text for word in opening.tokens]
-        with suppress(ValueError):
-            if opening.name in ("if", "elif", "ifdef") and evaluate(words, value, value) == 0:
-                return True
+        if holds(opening.name, [word.text for word in opening.tokens], value, value) is False:
+            return True
     return False

@@ -10,7 +10,7 @@ from typing import Literal
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import known_gpus
 from fp4patch.edits.cmake import Form, Script, parse
-from fp4patch.edits.condition import evaluate
+from fp4patch.edits.condition import holds
 from fp4patch.edits.cxx import Directive, Source, lex
 
 _OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(?!_LIST__)(_\w+)?__|__CUDA_ARCH_FEAT_\w+|FP4PATCH_\w+")
@@ -116,15 +116,7 @@ def _value(words: tuple[str, ...], arch: Arch) -> bool | None:
     def defined(name: str) -> int | None:
         return int(name in arch.macros) if _OF_DEVICES.fullmatch(name) else None
 
-    name, *rest = words
-    if name.endswith("def"):
-        result = defined(rest[0]) if rest else None
-        return None if result is None else bool(result) == (not name.endswith("ndef"))
-    try:
-        result = evaluate(rest, defined, value)
-    except ValueError:
-        return None
-    return None if result is None else bool(result)
+    return holds(words[0], words[1:], defined, value)
 
 
 _OF_DEVICES = re.compile(r"__CUDA_ARCH(_\w+)?__|__CUDA_ARCH_FEAT_\w+")

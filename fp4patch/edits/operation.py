@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple
 
 from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, Outcome, Rewritten, State
@@ -189,19 +189,8 @@ class Operation(Manifest):
                     yield Mistake(key, language.text, repr(text))
 
 
-class Step(Protocol):
-    """One edit of a fold, and where its templates come from."""
-
-    @property
-    def edit(self) -> Operation:
-        """The edit."""
-
-    @property
-    def options(self) -> Mapping[str, str]:
-        """Options that the variant sets for the patch."""
-
-    def template(self, name: str, /) -> str:
-        """Return the text of one of its templates."""
+Step = tuple[Operation, Template, Mapping[str, str]]
+"""One edit of a fold, where its templates come from, and the options that the variant sets for the patch."""
 
 
 class Fold(NamedTuple):
@@ -218,10 +207,10 @@ def fold(text: str, steps: Sequence[Step]) -> Fold:
     """
     outcomes: list[Outcome] = []
     result, in_cxx, at, line = text, False, 0, 0
-    for step in steps:
-        outcome = step.edit.rewrite(result, step.template, step.options)
+    for edit, template, options in steps:
+        outcome = edit.rewrite(result, template, options)
         if isinstance(outcome, Rewritten):
-            result, in_cxx, at, line = outcome.text, step.edit.language == "c++", len(outcomes), outcome.lines[0]
+            result, in_cxx, at, line = outcome.text, edit.language == "c++", len(outcomes), outcome.lines[0]
         outcomes.append(outcome)
     if in_cxx and not reads_as_meant(result):
         outcomes[at] = Refusal(*OTHERWISE, line).drift

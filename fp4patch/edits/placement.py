@@ -43,8 +43,8 @@ class Placement:
                     at_if.pop()
             self.parentheses.append(depth)
 
-    def check(self, statement: Statement, guard: str, opened: Sequence[Conditional]) -> list[str]:
-        """Refuse places for which directives are impossible or that are guarded already; else return the notes."""
+    def check(self, statement: Statement, guard: str) -> None:
+        """Refuse places for which directives are impossible or that are guarded already."""
         tokens = self.source.tokens
         before = next((t for t in reversed(tokens[: statement.first]) if t.directive < 0), None)
         if before is None or before.text not in _BEFORE_STATEMENT:
@@ -52,8 +52,7 @@ class Placement:
             raise Refusal("a statement behind a statement", found, statement.line)
         if self.parentheses[statement.first]:
             raise Refusal("a statement outside parentheses", "one that may be a macro's argument", statement.line)
-        notes = []
-        for conditional, branch in enclosing(self.source, statement.start):
+        for conditional, _ in enclosing(self.source, statement.start):
             opening = conditional.branches[0].opening
             conditions = [" ".join(t.text for t in b.condition) for b in conditional.branches]
             ours = (" ".join(words(guard)), " ".join(words(f"!({guard})")))
@@ -62,13 +61,6 @@ class Placement:
                 raise Refusal(
                     f"a conversion that is not guarded for SM{_GB10.number} yet", found, statement.line, advice=THEIRS
                 )
-            other = [b for n, b in enumerate(conditional.branches) if n != branch and b.opening.name == "else"]
-            if other and not any(conditional is gate for gate in opened):
-                notes.append(
-                    f"line {statement.line}: is inside an #{opening.name} (line {opening.line}) "
-                    f"with an #else of its own (line {other[0].opening.line}), which still decides first"
-                )
-        return notes
 
     def file_scope(self, limit: int) -> int:
         """Return the offset of a line before ``limit`` at which declarations for the whole file can go.

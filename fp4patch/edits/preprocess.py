@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from posixpath import dirname, join, normpath
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from fp4patch.core.arch import Arch
 from fp4patch.edits.condition import holds
@@ -35,22 +35,13 @@ _LONGEST = 10_000
 """Words of a condition whose macros are replaced."""
 
 
-@dataclass
 class SourceText:
     """A source with blanks in the place of its comments and continuations: all offsets are those of the file."""
 
-    path: str
-    written: str
-    text: str
-
-    @classmethod
-    def of(cls, path: str, written: str) -> Self:
-        """Return a source without its comments and continuations."""
-
-        def blank(found: re.Match[str]) -> str:
-            return " " * len(found[0]) if found[0][0] in "/\\" else found[0]
-
-        return cls(path, written, _SKIPPED.sub(blank, _CONTINUATION.sub(blank, written)))
+    def __init__(self, path: str, written: str) -> None:
+        self.path = path
+        self.written = written
+        self.text = _SKIPPED.sub(_blank, _CONTINUATION.sub(_blank, written))
 
     def line(self, offset: int) -> int:
         """Return the 1-based line of an offset."""
@@ -60,6 +51,10 @@ class SourceText:
     def directives(self) -> list[tuple[int, int, str, str]]:
         """Begin, end, name and rest of each directive."""
         return [(found.start(), found.end(), found[1], found[2].strip()) for found in _DIRECTIVE.finditer(self.text)]
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0]) if found[0][0] in "/\\" else found[0]
 
 
 class Macro(NamedTuple):
@@ -122,8 +117,11 @@ class Preprocessor:
         self._once: set[str] = set()
         self._own: set[str] = set()
 
-    def run(self, file: SourceText, depth: int = 0) -> list[Conditional]:
-        """Read a file and what it includes, each once, and return its own conditionals in the order of ``#if``."""
+    def run(self, file: SourceText, depth: int = 0, undecided_before: str = "") -> list[Conditional]:
+        """Read a file and what it includes, each once, and return its own conditionals in the order of ``#if``.
+
+        ``undecided_before``: what is not known, and decides whether the file is included.
+        """
         every: list[Conditional] = []
         open_: list[Conditional] = []
         size = len(file.text)
@@ -144,9 +142,13 @@ class Preprocessor:
                 last.branches.append(Branch(end, size, unless(state, last.taken)))
                 last.taken, last.why = either(last.taken, state), last.why or why
             elif all(conditional.branches[-1].live is not False for conditional in open_):
-                undecided = next((c.why or "its condition" for c in open_ if c.branches[-1].live is None), "")
+                unknown = (c.why or "its condition" for c in open_ if c.branches[-1].live is None)
+                undecided = next(unknown, undecided_before)
                 if name == "include" and depth < _DEEPEST:
-                    self._include(self.include(file.path, rest[1:-1]), depth)
+                    path = self.include(file.path, rest[1:-1])
+                    if path and path not in self._once and (inner := self.read(path)):
+                        self._once.add(path)
+                        self.run(inner, depth + 1, undecided)
                 elif name in ("define", "undef") and (found := _DEFINITION.fullmatch(rest)):
                     _, parameters, body = found.groups()
                     of_function = None if parameters is None else tuple(re.findall(r"\w+", parameters))
@@ -154,12 +156,6 @@ class Preprocessor:
                     macro = Macro(tuple(_WORDS.findall(body)), of_function, *place) if name == "define" else None
                     self._set(found[1], macro, Macro(None, None, *place))
         return every
-
-    def _include(self, path: str, depth: int) -> None:
-        if path and path not in self._once:
-            self._once.add(path)
-            if (inner := self.read(path)) is not None:
-                self.run(inner, depth + 1)
 
     def _set(self, name: str, macro: Macro | None, unknown: Macro) -> None:
         """Define or undefine a macro, or perhaps: then it is known to be defined only if it was before."""
@@ -242,7 +238,7 @@ class Header:
     def __init__(self, path: str, read: Callable[[str], str | None], include: Sequence[str]) -> None:
         self._path = path
         self._places = include
-        self._read = cache(lambda path: None if (text := read(path)) is None else SourceText.of(path, text))
+        self._read = cache(lambda path: None if (text := read(path)) is None else SourceText(path, text))
 
     def macro(self, name: str, target: Arch, cuda: str) -> Macro | None:
         """Return a macro as it is for a target, or None. ValueError: there is no such header."""

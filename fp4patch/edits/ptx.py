@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fp4patch.edits.refusal import Refusal
+
 ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
 """The conversion to nearest that is understood. ``ENCODE d, a, b`` puts ``a`` in the high nibble of ``d``."""
 
@@ -41,16 +43,6 @@ _WIDEN = re.compile(r"cvt\.u(8|16|32|64)\.u(8|16|32|64)")
 _NIBBLE = 0xF
 _Argument = tuple[str, ...]
 """One operand as it is written, or the elements of a vector."""
-
-
-class NotUnderstood(ValueError):  # noqa: N818 - it is a refusal, named as the evaluator means it
-    """PTX that the evaluator does not know, or whose result is not a packing of E2M1 codes and zeros."""
-
-    def __init__(self, message: str, ptx: str) -> None:
-        super().__init__(f"{message}: {ptx}" if ptx else message)
-        self.message = message
-        self.ptx = ptx
-        """The PTX line in question."""
 
 
 @dataclass(frozen=True)
@@ -170,13 +162,14 @@ def is_decode(opcode: str) -> bool:
     return _FORMAT.fullmatch(source) is not None and "e2m1" not in rest
 
 
-def evaluate(template: str, outputs: Sequence[Operand], inputs: Sequence[Operand]) -> tuple[Packed, ...]:
+def evaluate(
+    template: str, outputs: Sequence[Operand], inputs: Sequence[Operand], line: int | None = None
+) -> tuple[Packed, ...]:
     """Return the contents of each output, by executing the template; operands are numbered outputs first.
 
-    NotUnderstood is raised for an instruction, type or form that the module does not support, or a result that is not a
-    packing.
+    Refusal, at a line of the file: an instruction, type or form that is not known, or a result that is not a packing.
     """
-    machine = _Machine(outputs, inputs)
+    machine = _Machine(outputs, inputs, line)
     machine.run(_uncommented(template))
     return tuple(machine.packed(number) for number in range(len(outputs)))
 
@@ -188,12 +181,13 @@ def _uncommented(template: str) -> str:
 class _Machine:
     """Registers in nested scopes, and the operands. Instructions are those of the table in :meth:`execute`."""
 
-    def __init__(self, outputs: Sequence[Operand], inputs: Sequence[Operand]) -> None:
+    def __init__(self, outputs: Sequence[Operand], inputs: Sequence[Operand], line: int | None) -> None:
+        self.line = line
         self.operands = [*outputs, *inputs]
         self.outputs = len(outputs)
         self.values: list[Value] = [self._initial(number) for number in range(len(self.operands))]
         self.scopes: list[dict[str, Value]] = [{}]
-        self.line = ""
+        self.step = ""
 
     def _initial(self, number: int) -> Value:
         cells = self.operands[number].width // 4
@@ -201,21 +195,21 @@ class _Machine:
             return (None,) * cells
         return tuple(Bits(number, index) for index in range(cells))
 
-    def fail(self, message: str) -> NotUnderstood:
-        return NotUnderstood(message, self.line)
+    def fail(self, message: str) -> Refusal:
+        return Refusal("PTX that packs E2M1 codes", message, self.line, nearest=self.step)
 
     def run(self, ptx: str) -> None:
         for step in _STEP.findall(ptx):
-            self.line = " ".join(step.split())
+            self.step = " ".join(step.split())
             if step == "{":
                 self.scopes.append({})
             elif step == "}":
                 if len(self.scopes) == 1:
                     raise self.fail("a } too many")
                 self.scopes.pop()
-            elif form := _REGISTERS.fullmatch(self.line):
+            elif form := _REGISTERS.fullmatch(self.step):
                 self.declare(int(form[1]), re.findall(_NAME, form[2]))
-            elif form := _INSTRUCTION.fullmatch(self.line):
+            elif form := _INSTRUCTION.fullmatch(self.step):
                 arguments = re.findall(rf"\{{.*?\}}|{_OPERAND}", form[2])
                 self.execute(form[1], [tuple(re.findall(_OPERAND, argument)) for argument in arguments])
             elif step != ";":
@@ -373,9 +367,10 @@ class _Machine:
     # --- result ------------------------------------------------------------------------------------------------------
 
     def packed(self, number: int) -> Packed:
+        self.step = ""
         operand = self.operands[number]
         if operand.letter not in ("h", "r", "l"):
-            raise NotUnderstood(f'output %{number} is "{operand.constraint}", no integer of 16, 32 or 64 bits', "")
+            raise self.fail(f'output %{number} is "{operand.constraint}", no integer of 16, 32 or 64 bits')
         nibbles: list[Encoded | None] = []
         for index, cell in enumerate(self.values[number]):
             if isinstance(cell, Encoded):
@@ -384,7 +379,7 @@ class _Machine:
                 nibbles.append(None)
             else:
                 holds = "never written" if cell is None else "neither an E2M1 code nor zero"
-                raise NotUnderstood(f"bits {index * 4} to {index * 4 + 3} of %{number}: {holds}", "")
+                raise self.fail(f"bits {index * 4} to {index * 4 + 3} of %{number}: {holds}")
         return Packed(number, tuple(nibbles))
 
 

@@ -132,8 +132,7 @@ class Replace(Operation):
             where = f" in `{self.within}`" if self.within else ""
             raise Refusal(f"{self.count} of `{self.find}`{where}", f"{len(places)}", line, near)
         text, lines = code.replaced(self.find, self.replace)
-        notes = (f"line {places[0]}: {self.reversal}; it is back",) if self.reversal else ()
-        return Rewritten(text, tuple(sorted(set(lines))), notes, self.reversal)
+        return Rewritten(text, tuple(sorted(set(lines))), self.reversal)
 
     def searches(self, language: str, /) -> Iterator[Search]:
         """Yield the search for what is replaced, unless only a part of each file is searched, or it stays."""

@@ -81,11 +81,10 @@ def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
     rest = "".join(f"{line}{newline}" for line in (f"{indent}#else", *textwrap.indent(fallback, indent).split("\n")))
     rest += f"{indent}#endif"
     tail = text[statement.end : line_end].strip()
+    yield start, opening
     if not tail or COMMENT.fullmatch(tail):
-        yield start, opening
         yield (line_end + 1, rest + newline) if newline_at >= 0 else (line_end, newline + rest)
     else:
-        yield start, opening
         yield statement.end, newline + rest + newline
 
 
@@ -215,10 +214,7 @@ def text_of(tokens: Sequence[Token]) -> str:
     return "".join(parts)
 
 
-def encoder_text(text: str, at: int, helper: str, encoder: str) -> str:
+def encoder_text(text: str, at: int, helper: str) -> str:
     """Return the encoder's text, set off by blank lines, with the file's newlines."""
-    if f"namespace fp4patch_{encoder} " not in helper:
-        advice = "is the encoder's file whole?"
-        raise Refusal(f"namespace fp4patch_{encoder} in its file", "another text", advice=advice)
     newline = newline_of(text)
     return set_off(text, at, helper) + newline + ("" if text[at : at + 1] in ("", "\n", "\r") else newline)

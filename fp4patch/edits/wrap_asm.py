@@ -27,7 +27,7 @@ from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Look, Mistake, Operation, PatchedTree, Place, Retired, Search, Template, containing
 from fp4patch.edits.placement import THEIRS, Placement, enclosing, gates
-from fp4patch.edits.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
+from fp4patch.edits.ptx import Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
 from fp4patch.edits.software_fallback import Choice, Site, encoder_text, inserts_for, text_of
 
@@ -152,8 +152,7 @@ def _wrap(edit: WrapAsm, template: Template, options: Mapping[str, str], source:
     for statement in scanned.encodes if edit.floor else ():
         _reached(source, statement, below)
     if not scanned.encodes and not below:
-        because = "; ".join(("no conversion from float to E2M1", *_decodes(scanned)))
-        return NothingToDo(State.NOT_NEEDED, because, elsewhere=True)
+        return NothingToDo(State.NOT_NEEDED, "no conversion from float to E2M1", elsewhere=True)
     return _wrapped(edit, template, _choices(options), source, scanned, below)
 
 
@@ -164,7 +163,10 @@ STOCHASTIC = "stochastic_"
 def _choices(options: Mapping[str, str]) -> dict[bool, Choice]:
     """Return a variant's choice for conversions to nearest, and by True that for stochastic ones, if it takes any."""
     prefixes = {False: "", True: STOCHASTIC} if f"{STOCHASTIC}encoder" in options else {False: ""}
-    return {is_stochastic: _choice(options, prefix) for is_stochastic, prefix in prefixes.items()}
+    return {
+        is_stochastic: Choice(" ".join(options[f"{prefix}guard"].split()), options[f"{prefix}encoder"])
+        for is_stochastic, prefix in prefixes.items()
+    }
 
 
 def _choice_for(statement: Statement, choices: Mapping[bool, Choice]) -> Choice:
@@ -175,11 +177,6 @@ def _choice_for(statement: Statement, choices: Mapping[bool, Choice]) -> Choice:
         return choices[kinds.pop()]
     expected = "conversions of one kind" if len(kinds) > 1 else "a conversion to nearest"
     raise Refusal(expected, ", ".join(sorted(set(opcodes))), statement.line)
-
-
-def _choice(options: Mapping[str, str], prefix: str) -> Choice:
-    """Return the guard, on one line, and the encoder's name."""
-    return Choice(" ".join(options[f"{prefix}guard"].split()), options[f"{prefix}encoder"])
 
 
 def _is_condition(guard: str) -> bool:
@@ -219,11 +216,9 @@ def _wrapped(
     sites = [Site(statement, _understood(statement), _choice_for(statement, choices)) for statement in scanned.encodes]
     gated = sites if edit.gates else []
     opened = {gate.name.start: gate for site in gated for gate in gates(source, site.statement, edit.gates)}
-    conditionals = [c for c in (*below, *(gate.conditional for gate in opened.values())) if c]
-    notes: list[str] = []
     inserts: list[tuple[int, str]] = []
     for site in sites:
-        notes += placement.check(site.statement, site.choice.guard, conditionals)
+        placement.check(site.statement, site.choice.guard)
         inserts += inserts_for(source, site)
     ending = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({choices[False].guard}))"
     for floor in below:
@@ -232,18 +227,14 @@ def _wrapped(
     inserts += [(start, gate.opening) for start, gate in opened.items()]
     if sites:
         at = placement.file_scope(sites[0].statement.start)
-        headers = {name: f"{edit.encoders}/{name}.cuh" for site in sites for name in site.headers}
-        texts = (encoder_text(source.text, at, template(path), name) for name, path in sorted(headers.items()))
+        headers = sorted({name for site in sites for name in site.headers})
+        texts = (encoder_text(source.text, at, template(f"{edit.encoders}/{name}.cuh")) for name in headers)
         inserts.append((at, "".join(texts)))
     opened_lines = {floor.branches[0].opening.line for floor in below}
     lines = tuple(sorted({site.statement.line for site in sites} | opened_lines))
     result = edited(source, [Cut(offset, offset, added) for offset, added in inserts], lines[0])
     _prove(result, scanned.encodes, choices, lines[0])
-    return Rewritten(result.text, lines, (*notes, *_decodes(scanned)))
-
-
-def _decodes(scanned: Scan) -> list[str]:
-    return [f"line {statement.line}: converts from E2M1, left alone" for statement in scanned.decodes]
+    return Rewritten(result.text, lines)
 
 
 def _understood(statement: Statement) -> tuple[Packed, ...]:
@@ -255,14 +246,8 @@ def _understood(statement: Statement) -> tuple[Packed, ...]:
         if binding.operand.constraint not in INPUTS:
             constraint = f'"{binding.operand.constraint}"({text_of(binding.expression)})'
             raise Refusal("floats, or words that hold them, as inputs", constraint, binding.expression[0].line)
-    try:
-        return evaluate(
-            statement.template,
-            [binding.operand for binding in statement.outputs],
-            [binding.operand for binding in statement.inputs],
-        )
-    except NotUnderstood as refusal:
-        raise Refusal("PTX that packs E2M1 codes", refusal.message, statement.line, nearest=refusal.ptx) from None
+    outputs, inputs = ([binding.operand for binding in side] for side in (statement.outputs, statement.inputs))
+    return evaluate(statement.template, outputs, inputs, statement.line)
 
 
 def _prove(result: Source, statements: Sequence[Statement], choices: Mapping[bool, Choice], line: int) -> None:

@@ -160,7 +160,7 @@ def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> 
         state = ApplyState.APPLIED if staged.ends else ApplyState.REVERTED
     interrupted = ("a command was interrupted here before",) if staged.tree.interrupted else ()
     outcomes = ((path, by, outcome) for path, by, outcome in folds.outcomes() if isinstance(outcome, Rewritten))
-    special = (f"{by}: {path}: {note}" for path, by, outcome in outcomes for note in outcome.notes)
+    back = (f"{by}: {path}:{o.lines[0]}: {o.reversal}; it is back" for path, by, o in outcomes if o.reversal)
     return TreeResult(
         root=known.root,
         target=record.target,
@@ -170,7 +170,7 @@ def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> 
         files=tuple(file for file in staged.files.values() if file.patches or file.changed),
         problems=staged.problems,
         patches=record.states,
-        notes=(*interrupted, *special, *notes, *bypasses(known.root, known.target)),
+        notes=(*interrupted, *back, *notes, *bypasses(known.root, known.target)),
         remainders=record.remainders,
         edits=_edits(staged),
     )

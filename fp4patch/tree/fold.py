@@ -150,7 +150,7 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> FoldedFile:
             return FoldedFile(pristine)
         if locate(tree.root, path) != tree.root / path:  # a diff may name any
             raise refuse(path, "the name of the file itself", "one that leads through a link")
-        done = fold(decode(pristine, path), steps)
+        done = fold(decode(pristine, path), [(step.edit, step.template, step.options) for step in steps])
     except Refused as refused:
         patch = steps[0].patch.id if steps else ""
         problems = tuple(replace(p, patch=p.patch or patch) for p in refused.problems)

@@ -91,7 +91,8 @@ def test_a_new_patch_is_one_directory_and_its_variants_apply_and_verify_it(
     assert len(FILES) <= 3
     patch = load(data).patches["mlx/order-of-sum"]
     (case,) = cases(patch.id).values()
-    assert fold(case.before, edits_of([patch], {})).text == case.after
+    steps = [(step.edit, step.template, step.options) for step in edits_of([patch], {})]
+    assert fold(case.before, steps).text == case.after
     tree = small_tree("mlx", tmp_path / "mlx")
     header = tree / "mlx/backend/cuda/code_of_sum.cuh"
     header.write_text(HEADER)

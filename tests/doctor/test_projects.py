@@ -267,8 +267,8 @@ def test_what_is_left_is_what_the_preprocessor_leaves(tmp_path: Path, name: str)
         else:
             kept |= {line} if "satfinite" in text else set()
             line += 1
-    file = SourceFile.of("guards.h", GUARDS)
-    run = Preprocessor(arch, "13.0", {}, lambda _: SourceFile.of("own.h", OWN), lambda _, name: name)
+    file = SourceFile("guards.h", GUARDS)
+    run = Preprocessor(arch, "13.0", {}, lambda _: SourceFile("own.h", OWN), lambda _, name: name)
     left = what_is_left(file, run)
     unknown = {s.line: why for s, (fate, why) in left.items() if fate is Left.UNKNOWN}
     assert list(unknown.values()) == ["OF_THE_BUILD"]
@@ -280,7 +280,7 @@ def test_what_is_left_is_what_the_preprocessor_leaves(tmp_path: Path, name: str)
 
 def test_a_return_under_a_macro_that_is_not_known_decides_nothing() -> None:
     text = f"unsigned f() {{\n#ifdef MINE\n  return 0;\n#endif\n  {CONVERT}\n}}\n"
-    ((left, why),) = what_is_left(SourceFile.of("a", text), Preprocessor(Arch.parse("121a"), "13.0")).values()
+    ((left, why),) = what_is_left(SourceFile("a", text), Preprocessor(Arch.parse("121a"), "13.0")).values()
     assert (left, why) == (Left.UNKNOWN, "MINE")
 
 
@@ -288,7 +288,7 @@ def test_a_return_under_a_macro_that_is_not_known_decides_nothing() -> None:
 @pytest.mark.parametrize("form", ["if (__CUDA_ARCH__ {}) return 0;", "if constexpr (__CUDA_ARCH__ {}) {{ return 0; }}"])
 def test_an_early_return_of_the_language_is_read_as_the_preprocessors(condition: str, fate: Left, form: str) -> None:
     text = f"unsigned f() {{\n  {form.format(condition)}\n  {CONVERT}\n}}\nunsigned g() {{\n{CONVERT}\n}}\n"
-    left = list(what_is_left(SourceFile.of("a", text), Preprocessor(Arch.parse("121a"), "13.0")).values())
+    left = list(what_is_left(SourceFile("a", text), Preprocessor(Arch.parse("121a"), "13.0")).values())
     assert [found for found, _ in left] == [fate, Left.COMPILED]
 
 
@@ -306,4 +306,4 @@ def test_an_early_return_of_the_language_is_read_as_the_preprocessors(condition:
     ],
 )
 def test_statements_are_told_by_their_kind(text: str, kind: StatementKind | None) -> None:
-    assert [one.kind for one in SourceFile.of("a", f"asm({text});").statements] == ([kind] if kind else [])
+    assert [one.kind for one in SourceFile("a", f"asm({text});").statements] == ([kind] if kind else [])

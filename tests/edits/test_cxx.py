@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fp4patch.edits.cxx import COMMENT, Cut, lex, read, reads_as_meant, words
+from fp4patch.edits.cxx import COMMENT, Cut, lex, read, reads_as_meant
 from fp4patch.edits.cxx_edit import edited
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.refusal import Refusal
@@ -95,13 +95,6 @@ def test_directives_are_logical_lines_that_begin_with_a_number_sign() -> None:
     assert [t.text for t in source.tokens if t.directive < 0] == ["a", "#", "b", "%"]
 
 
-def test_finds_a_token_sequence_wherever_it_is_wrapped() -> None:
-    source = lex("struct A<B<int>> { };\nstruct \\\nA /* x */ <B<int> /*y*/ >\n{")
-    assert [source.tokens[at].line for at in source.find(words("struct A<B<int> > {"))] == [1, 2]
-    assert source.find(words("struct A<C>")) == []
-    assert source.find([]) == []
-
-
 @pytest.mark.parametrize(
     ("text", "line"),
     [("\n#endif", 2), ("#else", 1), ("\n#if A\n#if B\n#endif\n", 2), ("#if A\n#else\n#else\n#endif", 3)],
@@ -138,13 +131,6 @@ def test_no_text_raises_anything_but_a_lex_error(text: str) -> None:
     except LexError as error:
         line = error.line
     assert 1 <= line <= text.count("\n") + 1
-
-
-@given(st.lists(st.sampled_from(["a", "1", '"s"', "(", ">", "'c'"]), min_size=1), st.data())
-def test_white_space_and_comments_do_not_change_the_tokens(texts: list[str], data: st.DataObject) -> None:
-    gap = st.sampled_from([" ", "\n", "\r\n", "/* # */", " // x\n", "\\\n ", "\t\\\r\n\t", "/*\n*/"])
-    mutated = "".join(text + data.draw(gap) for text in texts)
-    assert tokens(mutated) == texts
 
 
 PUT = st.lists(PIECES, max_size=4).map("".join)

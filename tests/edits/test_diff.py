@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.catalog.plan import Planned
 from fp4patch.core.results import Drift, NothingToDo, Rewritten
 from fp4patch.edits.diff import FileDiff, sections, supported
 from fp4patch.edits.lex_error import LexError
@@ -92,8 +91,7 @@ def test_a_text_with_both_sides_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_need_not_be_in_a_language_of_ours(tmp_path: Path) -> None:
     before, after = "ls include/*.h\n", "ls include/*.cuh\n"
-    step = Planned(patch=None, edit=edit(diff_of(before, after, tmp_path, "a.rs")), options={})  # type: ignore[arg-type]
-    assert fold(before, [step]).text == after
+    assert fold(before, [(edit(diff_of(before, after, tmp_path, "a.rs")), str, {})]).text == after
 
 
 SECTION = "diff --git a/{0} b/{0}\nindex 1..2 100644\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-a\n+b\n"

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from fp4patch.edits.ptx import (
     Encoded,
-    NotUnderstood,
     Operand,
     Packed,
     Word,
@@ -20,6 +19,7 @@ from fp4patch.edits.ptx import (
     is_decode,
     is_encode,
 )
+from fp4patch.edits.refusal import Refusal
 
 ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
 
@@ -117,20 +117,22 @@ def test_an_output_that_is_also_read_is_fine_once_it_is_overwritten() -> None:
 )
 def test_refuses_what_it_does_not_know_and_names_the_ptx(body: str, message: str) -> None:
     declared = ".reg .b8 b, c; .reg .b16 h; .reg .b32 w, x;\n"
-    with pytest.raises(NotUnderstood, match=message) as refused:
+    with pytest.raises(Refusal) as refused:
         packed(declared + body)
-    assert refused.value.ptx in " ".join((declared + body).split()) or not refused.value.ptx
+    assert message in refused.value.drift.found
+    assert refused.value.drift.nearest in " ".join((declared + body).split())
 
 
 @pytest.mark.parametrize("constraint", ["=f", "=d", "=q"])
 def test_refuses_an_output_that_is_no_integer(constraint: str) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(Refusal):
         evaluate(f"{{.reg .b8 b; {ENCODE} b, %1, %1;}}", [Operand(constraint)], [Operand("f")])
 
 
 def test_an_input_that_is_no_float_has_no_code() -> None:
-    with pytest.raises(NotUnderstood, match="16 bits"):
+    with pytest.raises(Refusal) as refused:
         evaluate(f"{{.reg .b8 b; {ENCODE} b, %1, %1; cvt.u32.u8 %0, b;}}", [Operand("=r")], [Operand("h")])
+    assert "16 bits" in refused.value.drift.found
 
 
 def test_tells_encoding_from_decoding_and_from_comments() -> None:

@@ -206,7 +206,7 @@ def test_tokens_that_are_left_out_or_added_leave_the_layout_of_the_others(before
     outcome = rewrite(back, text.format(after))
     assert isinstance(outcome, Rewritten)
     assert outcome.text == text.format(after.replace("defined(A)", "defined(A) || defined(S)"))
-    assert (outcome.reversal, outcome.notes) == ("someone took S out", ("line 1: someone took S out; it is back",))
+    assert outcome.reversal == "someone took S out"
 
 
 def test_refuses_a_condition_that_says_more_than_what_is_replaced() -> None:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.plan import Planned
 from fp4patch.core.results import NothingToDo, Outcome
 from fp4patch.edits import Edit
-from fp4patch.edits.operation import Fold, fold
-
-
-@dataclass(frozen=True)
-class Beside:
-    """An edit whose templates are located beside its patch."""
-
-    patch: Patch
-    edit: Edit
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    def template(self, name: str) -> str:
-        return Path(self.patch.directory, name).read_text(encoding="utf-8")
+from fp4patch.edits.operation import Fold, Step, fold
 
 
 @dataclass(frozen=True)
@@ -41,7 +28,10 @@ def run(patch_id: str, root: Path) -> Edited:
     found = [_searched(edit, root) for edit in patch.edits]
     for path in sorted(set().union(*found)):
         numbers = [number for number, paths in enumerate(found) if path in paths]
-        files[path] = fold(path.read_bytes().decode(), [Beside(patch, patch.edits[number]) for number in numbers])
+        planned: list[Step] = [
+            (edit, Planned(patch, edit, {}).template, {}) for edit in (patch.edits[n] for n in numbers)
+        ]
+        files[path] = fold(path.read_bytes().decode(), planned)
         for number, outcome in zip(numbers, files[path].outcomes, strict=True):
             if not (isinstance(outcome, NothingToDo) and outcome.elsewhere):
                 edits[number][path.relative_to(root).as_posix()] = outcome

@@ -21,7 +21,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.results import Drift, NothingToDo, Rewritten, State
 from fp4patch.edits import Edit, WrapAsm
-from fp4patch.edits.operation import fold
+from fp4patch.edits.operation import Step, fold
 
 CASES = [
     pytest.param(patch, case, id=f"{patch.id}-{case.name}")
@@ -50,8 +50,9 @@ class Beside:
         return Path(self.patch.directory, name).read_text(encoding="utf-8")
 
 
-def steps(patch: Patch) -> list[Beside]:
-    return [Beside(patch, edit) for edit in patch.edits]
+def steps(patch: Patch) -> list[Step]:
+    found = (Beside(patch, edit) for edit in patch.edits)
+    return [(step.edit, step.template, step.options) for step in found]
 
 
 @pytest.mark.parametrize(("patch", "case"), CASES)
