@@ -1,7 +1,5 @@
 """Real trees for tests: downloaded and unpacked once a machine, copied for each test that edits one."""
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import os

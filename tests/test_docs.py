@@ -1,7 +1,5 @@
 """The pages: links lead somewhere, commands exist with the options named, and ``sh`` blocks run unchanged."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

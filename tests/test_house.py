@@ -1,7 +1,5 @@
 """The house rules that a test can keep: which way imports go, how fast the command starts, what is never committed."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

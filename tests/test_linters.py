@@ -1,7 +1,5 @@
 """Linters have nothing to say of workflows, the action, the Dockerfile and the script of a mod."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lock file of `make`: every dependency of pyproject.toml, at a version that it allows, by hash."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documentation as a site: built strictly from these pages, searchable, with the explorer, and nothing foreign."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -8,8 +8,6 @@
 Trees and wheels come from the package index and stay in the directory GOLDENS (by default in the user's cache).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

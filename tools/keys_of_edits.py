@@ -1,7 +1,5 @@
 """The page of the site with the keys of each edit operation, from the docstrings of their dataclasses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, get_args

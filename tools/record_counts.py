@@ -7,8 +7,6 @@ of further releases are added to what there is; to measure anew, delete the vari
 that failed are left out, but for the comparison with the record itself: longer code that is meant is recorded this way.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Mapping

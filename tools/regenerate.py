@@ -4,8 +4,6 @@ python -m tools.regenerate --help           the names, with what each writes
 python -m tools.regenerate NAME [ARGUMENTS]
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import sys

@@ -1,8 +1,6 @@
 """Hooks of the documentation site (mkdocs.yml): the explorer and the tables of the records as files of it, and links to
 the rest of the project."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages of the site that a program makes: patches and doctor on each release, instructions, the keys of edits."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby

@@ -3,8 +3,6 @@
 It works for any project that CMake or PyTorch's extensions configure. Nothing is compiled.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

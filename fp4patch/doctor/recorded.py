@@ -5,8 +5,6 @@ rows, for each CUDA release and arch list, and the targets that its headers open
 share rows.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 What the files of a project do not decide is unknown, and never a guess.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Find what a text depends on since an edit beside its target and itself: macros, CMake's variables, the machine."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping

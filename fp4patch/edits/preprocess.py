@@ -5,8 +5,6 @@ are left out; what nvcc predefines is known. What these do not decide is None, a
 holds, and with it whether a macro is defined. The tests compare with ``g++ -E``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Python's own parser finds the expressions, in f-strings too, and proves the resu
 each byte beside them; it takes a while to load, and is loaded for a file that is changed alone.
 """
 
-from __future__ import annotations
-
 import ast
 import warnings
 from collections.abc import Iterator, Sequence

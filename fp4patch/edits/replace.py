@@ -4,8 +4,6 @@ The language is that of the files that the edit searches. Each language compares
 and comments do not count, changes nothing beside the code that it replaces, and reads the result again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ Conversions to nearest and stochastic ones have a guard and an encoder each: not
 has the other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A line that no documented form matches is an error with the line: a listing that
 Written for ``nvdisasm -c`` of CUDA 12.9 to 13.5, code for sm_90 and later.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator, Mapping

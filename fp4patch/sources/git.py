@@ -4,8 +4,6 @@ Whatever a repository brings along is input: a URL runs no program (``ext::``), 
 name.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

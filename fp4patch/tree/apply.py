@@ -4,8 +4,6 @@ A file's desired bytes are the fold of its edits over its pristine bytes. So app
 variant is another fold, and reverting is the empty one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Files of a tree that its target's patches may be about, found by one look at the bytes of each source file."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 

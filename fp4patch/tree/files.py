@@ -1,7 +1,5 @@
 """Safe access to the files of one source tree: nothing outside it, nothing that is not a regular file of text."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """doctor's answer for a GPU, on small libraries that are compiled for the case."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Fatbins and cubins in real files, against cuobjdump; damaged ones give one clear error."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

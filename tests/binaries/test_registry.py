@@ -1,7 +1,5 @@
 """Images in a real registry on loopback: Debian's docker-registry."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The scan of instruction words against the disassembler: it finds every instruction of its classes, and no other."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Findings of doctor on real compiled files: the code that each GPU loads, and the verdict."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Each software encoder is recognised in compiled code by its constants, with its number of values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A tree of one target may contain one of another: FlashInfer brings its CUTLASS along."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

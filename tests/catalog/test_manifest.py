@@ -1,7 +1,5 @@
 """The data loads, and every mistake in it is reported at once, by file and key."""
 
-from __future__ import annotations
-
 import shutil
 import tomllib
 from pathlib import Path

@@ -3,8 +3,6 @@
 The tree is a small one of MLX; the catalog treats all targets alike.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

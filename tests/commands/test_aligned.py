@@ -1,7 +1,5 @@
 """Two listings side by side: the differences that count, and those that do not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hypothesis import given

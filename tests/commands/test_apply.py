@@ -1,7 +1,5 @@
 """Results, messages and refusals of `apply`, `revert` and `status` on real CUTLASS trees."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

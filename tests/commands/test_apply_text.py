@@ -1,7 +1,5 @@
 """Output of ``apply``: changes, and what is left, with the reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import Console

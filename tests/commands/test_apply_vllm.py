@@ -1,7 +1,5 @@
 """Variants on every surveyed vLLM: applied, exchanged for another, taken back to the byte."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

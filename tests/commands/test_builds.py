@@ -1,7 +1,5 @@
 """A tree's own build, evaluated before and after the patches, for the lists of architectures that a patch names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

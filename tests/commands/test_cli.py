@@ -1,7 +1,5 @@
 """The command line as its users and their scripts meet it: exit statuses, lists, help, completion."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

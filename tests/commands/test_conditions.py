@@ -1,7 +1,5 @@
 """Conditions on the compute capability in a tree's code, evaluated before and after the patches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lists, problems and errors in a terminal, at any width."""
 
-from __future__ import annotations
-
 import pytest
 from verify_reports import DRIFT, text
 

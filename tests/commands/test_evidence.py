@@ -1,7 +1,5 @@
 """``fp4patch evidence``: what it writes, the program without and with a GPU, and the file that comes back."""
 
-from __future__ import annotations
-
 import json
 import platform
 import re

@@ -1,7 +1,5 @@
 """`fp4patch verify --execute` on real trees: each variant's machine code, run on this host for all inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

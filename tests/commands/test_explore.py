@@ -1,7 +1,5 @@
 """The explorer's page in a real browser: what it shows is what doctor answers, for each choice."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """``fp4patch export``: what upstream gets applies, has no name of ours, and compiles to what ``apply`` makes."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

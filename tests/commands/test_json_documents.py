@@ -1,7 +1,5 @@
 """The JSON documents of the commands fit the schemas that the same commands print; those of verify are complete."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Preconditions of probes: a probe runs on a tree that meets them, and else there is a reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

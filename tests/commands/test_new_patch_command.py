@@ -1,7 +1,5 @@
 """`fp4patch new-patch`: the directory of a patch, from a pull request's diff and the releases that it fits."""
 
-from __future__ import annotations
-
 import hashlib
 import tarfile
 from collections.abc import Callable

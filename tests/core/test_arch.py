@@ -1,7 +1,5 @@
 """Every way in which people write an architecture."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

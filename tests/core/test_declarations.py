@@ -1,7 +1,5 @@
 """Declarations of documents: fields, keys of another name, hidden fields, shown properties."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs that run several at a time: all end at once, with their children."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

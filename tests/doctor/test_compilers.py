@@ -1,7 +1,5 @@
 """Discovery of compilers: the ones found, the agreement of their parts, and the one selected."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

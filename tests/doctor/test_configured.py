@@ -1,7 +1,5 @@
 """A configured build directory, by the description that CMake and extensions of PyTorch write of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``doctor`` on real source trees: the release by content, the patches, the build, what each GPU gets, the status."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """``doctor`` on released FlashInfers, as they are and patched: the release, the table, a verdict for each GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

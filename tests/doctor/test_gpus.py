@@ -1,7 +1,5 @@
 """The driver and its GPUs, by a library with libcuda's functions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

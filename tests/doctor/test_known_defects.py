@@ -1,7 +1,5 @@
 """Known defects of installed packages, by records/known.toml, and libraries of another CUDA release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """This machine as a whole: every part is examined, none may fail the others, and the requested GPUs decide."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

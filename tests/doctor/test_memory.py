@@ -1,7 +1,5 @@
 """Memory: the figures of the machine, and those of a container's limit, compared with the jobs of a build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Causes that doctor finds in logs; those that can be made here are made by the pinned compiler."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

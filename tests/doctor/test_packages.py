@@ -1,7 +1,5 @@
 """PyTorch, Triton, FlashInfer and lists of architectures: what is read from files, and what it means."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Projects that are no known tree: what their build files set, and what the preprocessor leaves of FP4 statements."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

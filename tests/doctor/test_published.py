@@ -1,7 +1,5 @@
 """Published wheels: the one for the GPU's machine is chosen, and read by ranges where the index has them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Recipes that take SM121 out of CUTLASS's guard, in the forms that public projects use, and their opposites."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recommended variant for each tree and toolkit, which is only printed and never applied."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

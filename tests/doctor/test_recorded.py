@@ -1,7 +1,5 @@
 """Doctor about a release by its name: the answer about its source tree, from the record alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

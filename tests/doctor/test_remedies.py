@@ -1,7 +1,5 @@
 """Follows each remedy that doctor gives for a red finding, and runs doctor again: it is not red for that cause."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Compilers that run later and another Python's packages."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

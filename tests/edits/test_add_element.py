@@ -1,7 +1,5 @@
 """The edit `add-element`: CMake lists get an element beside another."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """CMake as commands: every form of argument, and what is no CMake."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

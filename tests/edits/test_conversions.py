@@ -1,7 +1,5 @@
 """Conversions to E2M1 that no edit is for: by the instruction in a string, or by NVIDIA's own functions."""
 
-from __future__ import annotations
-
 import pytest
 
 from fp4patch.edits.conversions import calls, may_call, may_convert, outside

@@ -1,7 +1,5 @@
 """Tokens, directives and conditionals of C++ text, weird text included."""
 
-from __future__ import annotations
-
 import os
 import re
 

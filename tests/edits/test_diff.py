@@ -1,7 +1,5 @@
 """The edit ``diff``: exact context at one place, all hunks or none, and nothing but changes of source files."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The fold of edits: each sees what the ones before made, all are tried, a sign retires one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from cxx_edits import DROP, INSERT, MANY, Step, block, refusal, template

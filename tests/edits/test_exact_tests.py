@@ -1,7 +1,5 @@
 """Tests for exactly SM120 that no edit is for, in both languages."""
 
-from __future__ import annotations
-
 import pytest
 
 from fp4patch.edits.exact_tests import BECAUSE, may_have, places

@@ -1,7 +1,5 @@
 """The edit `insert`: where the template goes, and every way in which it refuses."""
 
-from __future__ import annotations
-
 import pytest
 from cxx_edits import ADDED, ANCHOR, INSERT, MANY, done, outcome_of, refusal
 from hypothesis import given

@@ -3,8 +3,6 @@
 ``FP4PATCH_MUTATIONS=10000`` asks for that many, here and for inline assembly.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``FP4PATCH_MUTATIONS=10000`` requests that many.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

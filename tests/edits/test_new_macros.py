@@ -1,7 +1,5 @@
 """Macros and variables of builds, and targets, on which a text depends since an edit."""
 
-from __future__ import annotations
-
 import pytest
 
 from fp4patch.core.arch import Arch

@@ -1,7 +1,5 @@
 """Errors in an edit's own texts are the author's, and are reported by key; valid texts are accepted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

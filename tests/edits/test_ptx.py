@@ -1,7 +1,5 @@
 """The symbolic evaluator of packing PTX: the shapes that upstream has, random ones, and what it refuses."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Replacement of code in C++, Python and CMake: what is a place, what is refused, and what stays as it was."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

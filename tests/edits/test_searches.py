@@ -1,7 +1,5 @@
 """An edit's own search finds the code that it must leave nowhere, and nothing in code that has none."""
 
-from __future__ import annotations
-
 import pytest
 
 from fp4patch.edits import AddElement, Edit, Replace, WrapAsm

@@ -1,7 +1,5 @@
 """``wrap-asm``: upstream's shapes as pairs, what is generated for stranger ones, and what is refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

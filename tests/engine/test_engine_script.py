@@ -1,7 +1,5 @@
 """The script that starts and ends an engine, after one that was killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

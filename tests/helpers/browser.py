@@ -1,7 +1,5 @@
 """A real browser, driven by Playwright: the one on PATH, since Playwright's wheel has none."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The cases of a patch: excerpts of upstream's source in ``cases.diff``, and what the patch makes of each."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

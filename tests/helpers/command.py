@@ -1,7 +1,5 @@
 """The command as a test runs it: its output, and the resulting trees."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ It shares nothing with ``fp4patch.edits.ptx``: text is cut with regular expressi
 float is its bits, and the conversion computes the code.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import struct

@@ -1,7 +1,5 @@
 """Small device code for the tests of doctor, compiled by the pinned toolkit."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Two edits of C++ and their texts, for the tests of each and of their fold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A real container engine for tests, and the smallest image that something can run in."""
 
-from __future__ import annotations
-
 import fcntl
 import io
 import json

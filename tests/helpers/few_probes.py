@@ -1,7 +1,5 @@
 """Copies of the project's data, whole or with few of its probes, for tests that change them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from fnmatch import fnmatchcase

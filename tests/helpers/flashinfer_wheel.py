@@ -1,7 +1,5 @@
 """Parts of a released FlashInfer, as pip installs it; all of the newest is a third of a gigabyte."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Launch parameters of the golden grids, the same here and on the GPU machine (``golden/gpu_grids.py``)."""
 
-from __future__ import annotations
-
 import random
 import struct
 from typing import Any

@@ -1,7 +1,5 @@
 """A small machine on disk: programs that answer as the real ones do, and packages with the files that are read."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """The code blocks of docs/integrations.md, so that the tests run exactly the documented commands."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

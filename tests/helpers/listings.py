@@ -1,7 +1,5 @@
 """Text of ``nvdisasm -c`` made by hand."""
 
-from __future__ import annotations
-
 from fp4patch.sass.program import Kernel
 from fp4patch.sass.translate import translate
 

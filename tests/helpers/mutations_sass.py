@@ -4,8 +4,6 @@ Each changes one opcode, modifier, immediate, register or predicate of one instr
 a compiler would emit: an executor must notice that it computes something else.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterator

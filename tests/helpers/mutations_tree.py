@@ -5,8 +5,6 @@ A mutant is a tree with something that a patch must change, name or refuse, in a
 oracles are ``g++ -E`` with a target's macros, Python's ``ast``, and CMake in script mode.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import random

@@ -1,7 +1,5 @@
 """Directories of patches outside of the catalog, made from two texts of each file."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

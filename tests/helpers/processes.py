@@ -1,7 +1,5 @@
 """Checks whether processes that a test started still run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Outputs of programs that tests make, kept in the user's cache as ``verify`` keeps its own."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """A CUTLASS of a few real files, for tests that make many trees: it is recognised, and every variant has work there."""
 
-from __future__ import annotations
-
 import shutil
 import stat
 import subprocess

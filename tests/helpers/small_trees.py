@@ -1,7 +1,5 @@
 """Trees of the targets that are in git alone, whole or in part: cases of a patch, and stand-ins for the rest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from cases import cases

@@ -1,7 +1,5 @@
 """Helpers that tests of several parts share."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import threading

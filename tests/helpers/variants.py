@@ -1,7 +1,5 @@
 """The shipped variants, for tests of what each of them does."""
 
-from __future__ import annotations
-
 from fp4patch.catalog.manifest import load
 
 VARIANTS = tuple(load().variants)

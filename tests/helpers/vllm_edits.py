@@ -1,7 +1,5 @@
 """Runs of a patch's edits over the files of a real tree that they search for, without apply's transaction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The checks of --arch."""
 
-from __future__ import annotations
-
 import pytest
 
 from fp4patch.catalog.manifest import load

@@ -1,7 +1,5 @@
 """Tests of ``fp4patch build`` with a real engine on the smallest base there is, and of its checks before the build."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The composed command line: what each option becomes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The build context: this fp4patch as a wheel from wherever it runs, and the pins."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

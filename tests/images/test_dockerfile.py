@@ -1,7 +1,5 @@
 """The Dockerfile as its readers see it: the linters, the builder's own outline, and the shell in its here-documents."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

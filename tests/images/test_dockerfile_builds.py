@@ -4,8 +4,6 @@ The proof stage is that of the real patches with a few probes. The stages behind
 workflow image.yml builds the real one, which takes hours.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What is said of an engine before a build: fixed values for engines that are not here, and the real one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from dataclasses import replace

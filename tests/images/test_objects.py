@@ -1,7 +1,5 @@
 """The object files that the image's build compiles first, on a real vLLM, before anything is compiled."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

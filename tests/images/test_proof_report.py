@@ -1,7 +1,5 @@
 """The re-check of a proof: a real one holds, and each way of tampering with it is found."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

@@ -1,7 +1,5 @@
 """The workflows that build images and watch for releases: what they do is what the project has."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

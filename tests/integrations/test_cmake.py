@@ -1,7 +1,5 @@
 """The CMake line of the page: a real FetchContent of a real CUTLASS, from a repository on this machine."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The GitHub Action: action.yml's own steps on a real CUTLASS tree."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

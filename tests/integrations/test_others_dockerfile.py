@@ -5,8 +5,6 @@ Debian with Python replaces a CUDA image. `status` replaces `verify`, which take
 tests that verify runs in a container and ends a build.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

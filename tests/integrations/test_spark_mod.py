@@ -4,8 +4,6 @@ A virtual environment replaces the container's Python, the toolkit of the test e
 one compiled kernel replaces vLLM.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ names: not-needed, upstreamed or drifted. All edits of the patch run on each. An
 looks at it is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

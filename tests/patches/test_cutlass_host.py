@@ -1,7 +1,5 @@
 """next3 on real CUTLASS headers: what constructors and converters give on the host, and which targets convert."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

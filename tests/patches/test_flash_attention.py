@@ -4,8 +4,6 @@ The project is in git alone. A whole tree, by hand: ``fp4patch fetch flash_atten
 ``verify`` and ``revert``; the matrix has the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

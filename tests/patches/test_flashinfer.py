@@ -1,7 +1,5 @@
 """FlashInfer as a package manager installs it: its oldest and its newest release, with the CUTLASS that they bring."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -3,8 +3,6 @@
 FlashInfer's own functions run as doctor runs them. Its download of headers is left out.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

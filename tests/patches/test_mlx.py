@@ -4,8 +4,6 @@ The package index has no sources of MLX. A whole tree, by hand: ``fp4patch fetch
 ``verify`` and ``revert``; docs/mlx.md and the matrix have the results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

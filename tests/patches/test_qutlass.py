@@ -4,8 +4,6 @@ QuTLASS is in git alone. A whole tree, by hand: ``fp4patch fetch qutlass==0.2.0 
 and ``revert``; the matrix has the result.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

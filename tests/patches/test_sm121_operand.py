@@ -1,7 +1,5 @@
 """`cutlass/sm121-operand`: what public scripts do to CUTLASS's conditions is recognised, and taken back."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -5,8 +5,6 @@ hand: ``fp4patch fetch transformer_engine==2.18.0 --git https://github.com/NVIDI
 ``apply``, ``verify --all`` and ``revert``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Tables are TORCH_CUDA_ARCH_LIST → architectures of the FP4 and FP8 (SCALED_MM) kernels for SM12x.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The statements that choose the extensions are run from the tree unchanged, with substitutes for what they call.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The patch vllm/sm120-family on real releases: which site it edits where, and where upstream was first."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """NVFP4 and MXFP4: what a block loses, what it never loses, and how one becomes the other."""
 
-from __future__ import annotations
-
 import math
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """E2M1, E4M3 and UE8M0 against ml_dtypes, over all 16-bit inputs, and at every boundary of 32-bit inputs."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Nibbles, both ways, and the places of scales against the offset formula written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Stochastic rounding against exact fractions and its moments; TransformerEngine's scales, squares and transform."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 

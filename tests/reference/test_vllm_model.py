@@ -1,7 +1,5 @@
 """The order of vLLM's operations, on inputs where every reciprocal is exact; the GPU run has the rest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

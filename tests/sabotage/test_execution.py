@@ -3,8 +3,6 @@
 Each mutant is compiled by the real compiler from the real probe and executed as ``verify`` does it.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

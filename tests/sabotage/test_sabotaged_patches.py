@@ -7,8 +7,6 @@ only all of them show. Four run by default;
 """
 # ruff: noqa: E501 - a mutant is one line
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

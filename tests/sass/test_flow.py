@@ -1,7 +1,5 @@
 """Control flow as one thread sees it."""
 
-from __future__ import annotations
-
 import pytest
 from listings import ARCH, document
 

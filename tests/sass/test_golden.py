@@ -4,8 +4,6 @@ By default every 61st group of inputs, 70 million values of a program; FP4PATCH_
 that ran on this machine is not run again: its output is known by everything that it is compiled from.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

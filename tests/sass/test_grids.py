@@ -1,7 +1,5 @@
 """Whole warps against silicon: lifted sm_90 kernels give what a GPU gave (``golden/make.py grids``)."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

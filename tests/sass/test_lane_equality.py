@@ -1,7 +1,5 @@
 """A code is a function of its value alone, the same in each lane, or it is not; symbols mean what the host computes."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """The lifter's reader: every field and operand is understood, or the listing is refused."""
 
-from __future__ import annotations
-
 import pytest
 from listings import ARCH, document
 

@@ -1,7 +1,5 @@
 """Semantics of opcodes, by cases worked out by hand: of integers those that no golden listing has."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import re

@@ -1,7 +1,5 @@
 """From a listing to C: guards, jumps, and what is refused."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Archives are unpacked into the directory and nowhere else."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path

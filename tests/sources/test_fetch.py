@@ -1,7 +1,5 @@
 """Fetching from real archives, from a package index on loopback, and from a git repository on disk."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Git repositories: what is cloned and described, and what a hostile one cannot make happen."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

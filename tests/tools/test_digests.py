@@ -1,7 +1,5 @@
 """The expected digests of ``fp4patch evidence``, which the reference and the kernels' own rule must both give."""
 
-from __future__ import annotations
-
 import subprocess
 from bisect import bisect_right
 from pathlib import Path

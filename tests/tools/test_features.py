@@ -1,7 +1,5 @@
 """What ptxas makes of FP4 instructions, by the program that records it, with the compiler of the test environment."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

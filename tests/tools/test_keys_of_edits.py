@@ -1,7 +1,5 @@
 """The page with the keys of edits: every operation, and a meaning for each key."""
 
-from __future__ import annotations
-
 import re
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Rows of the matrix from checkouts: a commit that the catalog pins gets its row, anything else is refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The order of MoE backends on the page is what the source of vLLM says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

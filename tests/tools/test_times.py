@@ -1,7 +1,5 @@
 """The table of times is measured, a row for each tree."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

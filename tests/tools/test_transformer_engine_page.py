@@ -1,7 +1,5 @@
 """The page of TransformerEngine on a GPU agrees with its record, and the model of its random numbers is whole."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/upstream: pages and patches are what the patches of today make of the releases that the pages name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

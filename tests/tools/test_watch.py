@@ -1,7 +1,5 @@
 """The watch, on tomorrow's releases: real trees under a later version, on a package index on loopback."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Trees that were crafted to harm the user who patches them: SECURITY.md's promises, line by line."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ SIGKILL needs a process for each instant. Forking one from pytest, which has thr
 run this file as a script, which has none.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

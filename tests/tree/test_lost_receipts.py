@@ -1,8 +1,6 @@
 """A receipt that was lost, left behind, rewritten or brought to another tree: it is reported, with a way back that
 works."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

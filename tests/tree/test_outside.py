@@ -1,8 +1,6 @@
 """Patches of directories outside of the catalog: one receipt, reverted to the byte, and the directory is not needed
 again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

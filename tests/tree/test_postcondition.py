@@ -1,7 +1,5 @@
 """Code that a patch must not leave is searched in the whole tree: it is refused, or named with its reason."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

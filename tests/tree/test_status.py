@@ -1,7 +1,5 @@
 """``status`` after an apply: from the receipt as long as nothing changed, else by another fold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Changes of several trees at once: what is written, what is refused, no room, and two commands at the same time."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

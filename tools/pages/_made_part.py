@@ -1,7 +1,5 @@
 """The generated part of a page: the text between two marks, which the page must have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 END = "<!-- end -->\n"

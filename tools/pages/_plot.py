@@ -1,7 +1,5 @@
 """Curves as an SVG picture: axes by their labels alone, a legend in the upper left."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -8,8 +8,6 @@ holds are read if a checkout of their commit is named, and keep what is recorded
 build code runs, as in doctor.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

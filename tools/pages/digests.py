@@ -6,8 +6,6 @@ inputs with one result, by exact fractions: a C program then only adds. Neither 
 as the program on the GPU does.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

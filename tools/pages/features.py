@@ -6,8 +6,6 @@ The page instructions.md of the site and `fp4patch explore` show it. The instruc
 and so are the compilers, pinned wheels of the package index. Takes about ten minutes on two cores.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

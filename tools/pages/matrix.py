@@ -4,8 +4,6 @@
 pins, with the submodules that it contains, and does with them what ``tools.watch`` does with what it fetches.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

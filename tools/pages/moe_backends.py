@@ -7,8 +7,6 @@ accepts the GPU is the answer of the ``_supports_current_device`` of its kernels
 GPU of capability 12.0 or 12.1, and every library that they ask for present.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import itertools

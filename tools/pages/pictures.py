@@ -5,8 +5,6 @@
 Needs what `make demo` needs, and chromium on PATH for the page.
 """
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

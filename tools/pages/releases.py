@@ -7,8 +7,6 @@ build's result for an arch list where there is no cmake; the site makes a page o
 archive of the package index holds are examined if a checkout of their commit is named, and keep their row if none is.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -3,8 +3,6 @@
 ``python -m tools.regenerate stochastic`` writes docs/images/stochastic.svg, from ``fp4patch.reference`` alone.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

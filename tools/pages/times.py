@@ -6,8 +6,6 @@ It replaces the table of docs/times.md. Each figure is the processor's seconds o
 on a copy of the tree that is committed to git, with an empty cache of fp4patch; the files were read before.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

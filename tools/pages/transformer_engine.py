@@ -4,8 +4,6 @@
 transformer-engine [DIR]`` takes its results into records/transformer-engine.json, and writes page and picture from it.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

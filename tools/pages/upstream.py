@@ -5,8 +5,6 @@ and writes the pages of their targets (minutes: it verifies the trees, and execu
 tests/tools/test_upstream.py compares titles, messages and patches with what ``fp4patch export`` writes today.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Sequence

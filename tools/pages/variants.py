@@ -6,8 +6,6 @@ Works on copies. Counts are those of ``fp4patch verify --json``: the instruction
 included.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -6,8 +6,6 @@ Reads each wheel where it is, by ranges, as `fp4patch doctor REQUIREMENT` does: 
 the index has both; one for arm64 with the same answers has no row. Rows of wheels that are not named stay as they are.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fp4patch.binaries.report import BinaryReport

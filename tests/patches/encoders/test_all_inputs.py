@@ -1,7 +1,5 @@
 """The encoders, and NVIDIA's own conversion, as host code on all 2^32 inputs; and sweeps that must not pass."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each encoder alone, pasted twice, and all together; its machine code; and its packings against its single value."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

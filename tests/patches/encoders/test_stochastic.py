@@ -4,8 +4,6 @@ The result grows with the random byte, which is added before a shift: the two by
 for all 256. ``FP4PATCH_LIFT_ALL=1`` runs all 2^32 inputs, which takes 40 s.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -6,8 +6,6 @@ lifter reads. The script needs only Python and the driver, so that it can run on
 """
 
 # ruff: noqa: B023 - the functions inside the loop are called in their own turn of it
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import json

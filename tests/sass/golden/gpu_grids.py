@@ -5,8 +5,6 @@ DIRECTORY is what ``make.py grids`` made: cubins and ``grids.json``. RESULTS (a 
 ``gpu.py`` and ``tests/helpers/golden_grids.py`` beside it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import json

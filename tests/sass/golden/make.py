@@ -11,8 +11,6 @@
 The trees are upstream's sources as ``fp4patch fetch`` gets them; they are copied, not changed.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
