@@ -37,6 +37,10 @@ class JitTargets(Document):
         return tuple(n for n, made in self.modules.items() if reach(map(Arch.parse, made), gpu) is Reach.SUFFIXED)
 
 
+ON_AARCH64 = "aarch64: "
+"""Stands before the names of targets and sources of a build for such a host, if it asks for the processor."""
+
+
 @dataclass(frozen=True)
 class BuildRow(Document):
     """Result of the tree's own build for one arch list and one CUDA release."""

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.adapters.result import BuildRow, JitTargets, Parts
+from fp4patch.adapters.result import ON_AARCH64, BuildRow, JitTargets, Parts
 from fp4patch.catalog.target import Build
 from fp4patch.core import process
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach
@@ -36,7 +36,7 @@ TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
 _DETECTED = {gpu: "12.1(2.0)" if gpu == GB10 else gpu.torch for gpu in GPUS}
 """What PyTorch makes of a detected GPU."""
-_PROCESSORS = {"x86_64": "", "aarch64": "aarch64: "}
+_PROCESSORS = {"x86_64": "", "aarch64": ON_AARCH64}
 """Processors of hosts, GB10's the second, each with what stands before the names of its targets and sources. A build
 that does not ask for the processor is evaluated for the first alone."""
 

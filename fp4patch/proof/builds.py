@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
-from fp4patch.adapters.result import BuildRow, JitTargets
+from fp4patch.adapters.result import ON_AARCH64, BuildRow, JitTargets
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.patch import BuildCheck, Patch
 from fp4patch.catalog.target import Build
@@ -98,14 +98,17 @@ def _changes(old: BuildRow, new: BuildRow, stated: Sequence[str]) -> str:
     """Return the first part of a build that was changed, and that no patch states; empty if there is none."""
     if old.error or new.error:
         return ""
-    found = []
-    for target, what in sorted(old.parts.keys() | new.parts.keys()):
+    found: dict[tuple[str, str], str] = {}
+    for target, what in sorted(old.parts.keys() | new.parts.keys(), key=lambda part: (ON_AARCH64 in part[0], part)):
         values = [row.parts.get((target, what), ()) for row in (old, new)]
         gone, came = ([v for v in values[n] if v not in values[not n]] for n in (0, 1))
         change = f"{what} {', '.join(gone) or 'none'} -> {', '.join(came) or 'none'}"
         if (gone or came) and change not in stated:
-            found.append(f"{target or 'all targets'}: {textwrap.shorten(change, 200)}")
-    return found[0] + (f" (and {len(found) - 1} more)" if len(found) > 1 else "") if found else ""
+            name = target.removeprefix(ON_AARCH64)
+            on = target.removesuffix(name)  # said where the builds for both processors do not change alike
+            found.setdefault((name, change), f"{on}{name or 'all targets'}: {textwrap.shorten(change, 200)}")
+    first = next(iter(found.values()), "")
+    return f"{first} (and {len(found) - 1} more)" if len(found) > 1 else first
 
 
 def _mistakes(check: BuildCheck, archs: str, others: str, old: BuildRow, new: BuildRow) -> list[str]:

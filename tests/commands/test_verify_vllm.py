@@ -83,7 +83,9 @@ def test_the_trees_own_build_is_evaluated_for_each_patch_of_it(
     tree = vllm("0.33.0")
     status, document = apply_and_verify(tree, "native", "--arch", "sm_121a")
     assert (status, document["verdict"]) == (0, "pass")
-    checks = {f"vllm/{name}" for name in ("arch-lists", "detected-arch", "moe-defines", "native-arch")}
+    checks = {
+        f"vllm/{name}" for name in ("arch-lists", "detected-arch", "fa3-for-hopper", "moe-defines", "native-arch")
+    }
     assert {build["check"] for build in document["builds"]} == checks
     builds = {(build["check"], build["cuda"], build["asked"]): build for build in document["builds"]}
     changed = builds["vllm/arch-lists", "13.0", "12.1a"]
