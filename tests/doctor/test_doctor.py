@@ -360,7 +360,8 @@ def test_cutlass_that_was_edited_by_hand_is_judged_by_what_its_header_comes_to(
         (of_family, "NVFP4 native", "NVFP4 native on sm_121a only"),
         (of_gpu, "NVFP4 native", "NVFP4 native"),  # the family's condition holds for sm_121a too
         (f"{OFF}\n{upstream}", "NVFP4 native", "NVFP4 native"),
-        (f"{upstream}\n#ifdef MINE\n#define CUDA_PTX_FP4FP6_CVT_ENABLED 1\n#endif\n", "not known", "not known"),
+        (f"{upstream}\n#ifdef MINE\n#define CUDA_PTX_FP4FP6_CVT_ENABLED 1\n#endif\n", "NVFP4 native", "NVFP4 native"),
+        (f"{upstream}\n#ifdef MINE\n{OFF}\n#endif\n", "not known", "not known"),
     ):
         header.write_text(text)
         _, document = doctor(tree, "--cuda", "13.0")

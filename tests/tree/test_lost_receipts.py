@@ -188,7 +188,7 @@ def test_a_patch_that_goes_leaves_its_globs_with_the_target(
         (data / "patches/cutlass" / name / "patch.toml").unlink()
     variant = data / "variants/next3.toml"
     named = [name for name in gone if "next3" not in catalog.patches[f"cutlass/{name}"].variants]  # others name it
-    section = f"cutlass = {{ patches = {json.dumps(named)} }}, "
+    section = f"[targets.cutlass]\npatches = {json.dumps(named)}\n"
     assert section in variant.read_text()
     variant.write_text(variant.read_text().replace(section, ""))
     target = data / "patches/cutlass/target.toml"
