@@ -2,9 +2,7 @@
 
 import difflib
 import os
-import shutil
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from fp4patch.commands.options import FOLDER, PLACE, json_option, patch_names, v
 from fp4patch.console import emit, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
+from fp4patch.core.process import located
 from fp4patch.core.tree_path import CXX
 from fp4patch.core.wording import install, suggested
 from fp4patch.tree.files import unified
@@ -162,7 +161,7 @@ def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
     """Return the text with its changed lines as clang-format sets them by the tree's own style."""
     if PurePosixPath(path).suffix not in CXX:
         return text
-    program = shutil.which("clang-format", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+    program = located("clang-format")
     if program is None:
         raise Refused(f"{style} is the format of upstream's code, and there is no clang-format", help=install("export"))
     matcher = difflib.SequenceMatcher(None, pristine.splitlines(), text.splitlines(), autojunk=False)

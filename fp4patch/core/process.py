@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +73,11 @@ class Done:
     def said(self) -> str:
         """Last 20 lines of its messages, or of its output if there are none."""
         return "\n".join((self.err or self.out).strip().splitlines()[-20:])
+
+
+def located(program: str) -> str | None:
+    """Return the path of a program beside this Python, where pip installs it, or on PATH; None if there is none."""
+    return shutil.which(program, path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
 
 
 def run(

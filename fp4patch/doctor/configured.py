@@ -19,7 +19,7 @@ from fp4patch.core import process
 from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import BinaryError
-from fp4patch.core.wording import counted
+from fp4patch.core.wording import counted, install
 from fp4patch.doctor import settings
 from fp4patch.doctor.projects import Part, of_parts, reserved, with_target
 from fp4patch.doctor.result import ProjectReport, Question
@@ -68,11 +68,13 @@ def units(path: Path, cuda: Version) -> list[Unit]:
 
 def _of_ninja(path: Path) -> str:
     """Return the commands of ``build.ninja``, as ninja states them for ``compile_commands.json``, without a build."""
-    try:
-        done = process.run(["ninja", "-t", "compdb"], folder=path)
-    except OSError as error:
-        help_text = "pip install ninja, or configure the build again with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
-        raise BinaryError(f"{path / NINJA} is read by ninja, which {error.strerror}", help=help_text) from error
+    program = process.located("ninja")
+    if program is None:
+        raise BinaryError(
+            f"{path / NINJA} is read by ninja, and there is none",
+            help=f"{install('doctor')}, or configure the build again with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        )
+    done = process.run([program, "-t", "compdb"], folder=path)
     if done.status:
         raise BinaryError(f"ninja does not read {path / NINJA}: {done.said}", help="configure it again")
     return done.out
