@@ -76,7 +76,6 @@ def test_the_picture_of_the_layout_is_of_these_imports() -> None:
 TARGET_NAME = re.compile(r"cutlass|vllm|flashinfer|qutlass|mlx|transformer_?engine", re.IGNORECASE)
 NAMES_A_TARGET = {
     "adapters": "one file for each target whose build must be run",
-    "reference": "the published quantizers, by their projects' names",
     "images": "an image is one of vLLM with CUTLASS",
     "cli.py": "the summary of `build`: the same",
     "commands/build.py": "the same",

@@ -1,4 +1,4 @@
-"""vLLM's own NVFP4 quantization kernels on a real GPU, byte for byte against the NumPy reference, and their speed.
+"""vLLM's own NVFP4 quantization kernels on a real GPU, byte for byte against a model in NumPy, and their speed.
 
     python docs/kernels/run.py --json docs/kernels/results.json TREE...
 
@@ -25,10 +25,9 @@ import torch
 from torch.utils import cpp_extension
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "gpu")]  # a checkout is enough, nothing need be installed
 
-from fp4patch.reference.layout import scale_offset  # noqa: E402 - a checkout is enough, nothing need be installed
-from fp4patch.reference.vllm import quantize_as_vllm  # noqa: E402
+from nvfp4_models import quantize_as_vllm, scale_offset  # noqa: E402
 
 SHAPES = ((1, 16), (3, 48), (127, 64), (129, 80), (200, 1040), (300, 1536))
 """Rows and columns; 128 rows and 64 columns are a tile of scales."""

@@ -1,10 +1,10 @@
-"""The number formats: E2M1, E2M3, E3M2, E4M3 (UE4M3 is its positive half) and UE8M0, to codes and back.
+"""The number formats: E2M1, E2M3, E3M2 and E4M3 (UE4M3 is its positive half), to codes and back.
 
 Each encoder compares with exact midpoints, so no intermediate rounding can slip in; any floating dtype goes.
 """
 
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ _E4M3_VALUES = np.array(
 )
 E4M3_MAX = float(_E4M3_VALUES[-1])
 _E4M3_NAN = 0x7F
-_UE8M0_NAN = 0xFF
-_UE8M0_BIAS = 127
 
 
 def e2m1_encode(x: Floats) -> Codes:
@@ -64,7 +62,7 @@ def e2m1_decode(codes: Codes) -> NDArray[np.float32]:
     """Return the value of each code; raise ValueError for bits above the fourth, which hint at packed bytes."""
     codes = np.asarray(codes)
     if codes.size and int(codes.max()) > 15:
-        raise ValueError("an E2M1 code has four bits; unpack() gives the codes of packed bytes")
+        raise ValueError("an E2M1 code has four bits, and these are packed bytes")
     return _decode(codes, E2M1_VALUES, sign=8)
 
 
@@ -107,23 +105,12 @@ def e4m3_decode(codes: Codes) -> NDArray[np.float32]:
     return np.where(codes & 0x7F == _E4M3_NAN, np.float32(np.nan), values)
 
 
-def ue8m0_encode(x: Floats, *, rounding: Literal["up", "down"] = "up") -> Codes:
-    """Encode powers of two from 2^-127 to 2^127: ``cvt.rp`` (up) or ``cvt.rz`` (down) ``.satfinite.ue8m0x2.f32``."""
-    magnitude = np.abs(np.asarray(x)).astype(np.float64)
-    finite = np.where(np.isfinite(magnitude), magnitude, 1)
-    mantissa, exponent = np.frexp(finite)  # mantissa in [0.5, 1)
-    power = exponent - 1 + ((mantissa > 0.5) if rounding == "up" else 0)
-    codes = np.clip(power + _UE8M0_BIAS, 0, 254)
-    codes = np.where(finite == 0, 0, codes)
-    codes = np.where(np.isinf(magnitude), 254, codes)
-    return np.where(np.isnan(magnitude), _UE8M0_NAN, codes).astype(np.uint8)
-
-
-def ue8m0_decode(codes: Codes) -> NDArray[np.float32]:
-    """Return 2^(code - 127); 0xff is NaN. Code 0, 2^-127, is a denormal float32."""
+def pack(codes: Codes) -> Codes:
+    """Pack two codes per byte along the last axis, the first in the low nibble: ``(..., K)`` to ``(..., K / 2)``."""
     codes = np.asarray(codes, dtype=np.uint8)
-    powers = np.ldexp(np.float64(1), codes.astype(np.int32) - _UE8M0_BIAS)
-    return np.where(codes == _UE8M0_NAN, np.nan, powers).astype(np.float32)
+    if codes.shape[-1] % 2:
+        raise ValueError(f"{codes.shape[-1]} codes do not fill whole bytes")
+    return codes[..., 0::2] | codes[..., 1::2] << np.uint8(4)
 
 
 def _encode(x: Floats, values: NDArray[np.float32], *, sign: int, nan: int) -> Codes:

@@ -1,4 +1,4 @@
-"""Compare TransformerEngine's NVFP4 kernels with ``fp4patch.reference``, byte for byte, and measure their bandwidth.
+"""Compare TransformerEngine's NVFP4 kernels with their model in NumPy, byte for byte, and measure their bandwidth.
 
 Usage: check.py LIBRARY PRISTINE OUT: the libraries of the patched and of the pristine tree; OUT gets check.json and, of
 what differs, differs.npz. Everything that is compared is computed from fixed seeds.
@@ -23,10 +23,9 @@ import draws
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from nvfp4_models import hadamard_transform, quantize_as_transformer_engine
 
-from fp4patch.reference.formats import e2m1_encode, e2m1_encode_stochastic, e4m3_decode, random_bytes
-from fp4patch.reference.layout import pack
-from fp4patch.reference.transformer_engine import hadamard_transform, quantize_as_transformer_engine
+from fp4patch.reference.formats import e2m1_encode, e2m1_encode_stochastic, e4m3_decode, pack, random_bytes
 
 SEED, OFFSET = 0x0123_4567_89AB_CDEF, 5
 LARGEST = np.finfo(np.float32).max

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The checks on a GPU of docs/transformer-engine.md: TransformerEngine's NVFP4 kernels in their software form against
-# fp4patch.reference, their bandwidth, and a small training. Needs two git checkouts of one release, of which
+# a model in NumPy, their bandwidth, and a small training. Needs two git checkouts of one release, of which
 # `fp4patch apply --variant next3` patched the second, the nvcc on PATH, an H100, and Python with PyTorch. Four minutes,
 # of which half compile. Usage: run.sh PRISTINE PATCHED OUT
 set -euo pipefail
@@ -14,6 +14,6 @@ for tree in "$1" "$2"; do
   python "$here/hopper.py" "$copy"
   "$here/build.sh" "$copy" "$copy.so"
 done
-export PYTHONPATH=$here/../../..
+export PYTHONPATH=$here/../../..:$here/..
 python "$here/check.py" "$work/patched.so" "$work/pristine.so" "$3"
 python "$here/train.py" "$work/patched.so" "$3"

@@ -28,9 +28,9 @@ from fp4patch.reference.formats import (
     e2m3_encode,
     e3m2_encode,
     fp6_decode,
+    pack,
     random_bytes,
 )
-from fp4patch.reference.layout import pack
 from fp4patch.sass.grid import RECIPROCALS, Array, Launch, Reciprocal, pointers
 from fp4patch.sass.immediates import corners
 from fp4patch.sass.listing import Listing
