@@ -11,6 +11,7 @@ import pytest
 from browser import PATIENCE, opened
 from support import served
 
+from fp4patch.commands.explore_page import GPUS
 from tools.site_pages import PAGES
 
 pytestmark = pytest.mark.slow
@@ -42,6 +43,7 @@ def test_it_has_every_page_the_pictures_and_the_explorer(site: Path) -> None:
     assert pages | {"index", "explorer", "404"} == {path.stem for path in site.glob("*.html")}
     for picture in (ROOT / "docs" / "images").glob("*.svg"):
         assert (site / "images" / picture.name).read_bytes() == picture.read_bytes()
+    assert (site / "index.html").read_text(encoding="utf-8").count("explorer.html#answer?gpu=") == len(GPUS)
     assert "fp4patch explorer" in (site / "explorer.html").read_text(encoding="utf-8")
 
 
@@ -53,10 +55,10 @@ def test_a_page_is_found_by_its_words_and_no_other_host_is_asked(site: Path, bro
         tab.on("request", lambda request: requests.append(request.url))
         tab.goto(f"{url}/index.html")
         box = tab.get_by_role("textbox", name="Search")
-        wanted = tab.locator(".md-search-result__link[href*='transformer-engine.html']").first
+        wanted = tab.locator(".md-search-result__link[href*='integrations.html']").first
         for _ in range(6):  # what is typed before the page's script listens is not searched
             box.fill("")
-            box.press_sequentially("stochastic rounding writes zeros")  # the script listens to keys
+            box.press_sequentially("quantized gradients are zeros")  # the script listens to keys
             with suppress(NotYet):
                 wanted.wait_for(timeout=PATIENCE / 6)
                 break
@@ -69,3 +71,13 @@ def test_a_page_is_found_by_its_words_and_no_other_host_is_asked(site: Path, bro
         assert tab.locator("#result").count() == 1
     assert found
     assert [request for request in requests if not request.startswith(url)] == []
+
+
+@pytest.mark.parametrize("width", [1300, 390])
+def test_code_blocks_do_not_hide_the_ends_of_lines(width: int, site: Path, browser: Any) -> None:
+    hidden = "[...document.querySelectorAll('pre > code')].filter(code => code.scrollWidth > code.clientWidth).length"
+    with served(site) as url, opened(browser, "about:blank", viewport={"width": width, "height": 800}) as tab:
+        for page in ("quickstart.html", "integrations.html", "evidence.html"):
+            tab.goto(f"{url}/{page}")
+            assert tab.evaluate("document.querySelectorAll('pre > code').length")
+            assert not tab.evaluate(hidden), page

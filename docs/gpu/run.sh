@@ -1,5 +1,5 @@
 #!/bin/bash
-# The sweeps of docs/transformer-engine.md and docs/conversions.md on this machine's GPU, by the nvcc on PATH. Needs a pristine
+# The sweeps of docs/evidence.md on this machine's GPU, by the nvcc on PATH. Needs a pristine
 # CUTLASS and one that `fp4patch apply --variant next3` patched. A minute in all, compilation included.
 # Usage: docs/gpu/run.sh PRISTINE PATCHED [ARCH]     (ARCH: sm_90)
 set -euo pipefail

@@ -27,7 +27,7 @@ class StatementKind(StrEnum):
     def supported(self, target: Arch) -> bool:
         """Return whether a target has the instruction.
 
-        The table is that of docs/facts.md: what each ptxas from CUDA 12.9 on accepts.
+        The table is that of docs/features.md: what each ptxas from CUDA 12.9 on accepts.
         """
         if not target.suffix:
             return False

@@ -1,7 +1,7 @@
 """MLX: its patch on a tree of excerpts, which is compiled and executed.
 
 The package index has no sources of MLX. A whole tree, by hand: ``fp4patch fetch mlx==0.32.1 --git …``, then ``apply``,
-``verify`` and ``revert``; docs/mlx.md and the matrix have the results.
+``verify`` and ``revert``; docs/evidence.md and the matrix have the results.
 """
 
 from collections.abc import Callable

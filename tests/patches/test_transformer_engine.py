@@ -124,7 +124,7 @@ def test_121_becomes_generic_code_and_a_target_with_a_suffix(
 def test_the_functions_of_the_headers_pass_for_a_family(
     tree_copy: GetTree, toolchain: Toolchain, fp4patch: Callable[..., Said]
 ) -> None:
-    """The other targets of SM12x, and the other releases, are run by hand: docs/transformer-engine.md."""
+    """The other targets of SM12x, and the other releases, are run by hand: docs/evidence.md."""
     tree = tree_copy("transformer_engine", "2.9.0")
     assert fp4patch("apply", "--variant", "next3", tree).status == 0
     archs = ("--arch", "sm_120,sm_120f")

@@ -2,9 +2,9 @@
 
     python -m tools.regenerate times TREE...
 
-It replaces the table of docs/times.md. Each figure is the processor's seconds of one command and of all that it starts,
-on a copy of the tree that is committed to git, with an empty cache of fp4patch and its files compiled, as pip leaves
-them; the files of the tree were read before.
+It replaces a table of docs/evidence.md. Each figure is the processor's seconds of one command and of all that it
+starts, on a copy of the tree that is committed to git, with an empty cache of fp4patch and its files compiled, as pip
+leaves them; the files of the tree were read before.
 """
 
 import compileall
@@ -21,7 +21,7 @@ from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from tools.pages._made_part import write
 
-PAGE = Path(__file__).parents[2] / "docs/times.md"
+PAGE = Path(__file__).parents[2] / "docs/evidence.md"
 OWN = (sys.executable, "-m", "fp4patch")
 GIT = ("git", "-c", "user.name=times", "-c", "user.email=times@localhost")
 COMMANDS: Mapping[str, Sequence[str]] = {
@@ -67,4 +67,4 @@ def main(trees: list[str]) -> None:
         cells = " | ".join(f"{time:.2f}" for time in measured(tree.root))
         lines.append(f"| {tree.target.name} {tree.version} | {cells} |")
         print(lines[-1], flush=True)  # noqa: T201 - a script
-    write(PAGE, "times", "\n".join(lines))
+    write(PAGE, "times", "\n".join(lines) + "\n")

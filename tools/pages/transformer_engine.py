@@ -1,4 +1,4 @@
-"""Write what TransformerEngine's kernels did on a GPU: tables of docs/transformer-engine.md, and the training's curves.
+"""Write what TransformerEngine's kernels did on a GPU: tables of docs/evidence.md, and the training's curves.
 
 ``docs/gpu/transformer_engine/run.sh PRISTINE PATCHED DIR`` runs the kernels. ``python -m tools.regenerate
 transformer-engine [DIR]`` takes its results into records/transformer-engine.json, and writes page and picture from it.
@@ -15,21 +15,13 @@ from tools.pages._plot import draw
 
 HERE = Path(__file__).parents[2]
 RECORD, PAGE, PICTURE = (
-    HERE / path
-    for path in ("records/transformer-engine.json", "docs/transformer-engine.md", "docs/images/training.svg")
+    HERE / path for path in ("records/transformer-engine.json", "docs/evidence.md", "docs/images/training.svg")
 )
 PARTS = {
     "kernels": "whole kernels",
     "transformed": "quantized after the random Hadamard transform",
     "functions": "functions of `ptx.cuh`, each by itself",
     "drawn": "random words (Philox4x32-10)",
-}
-KERNELS = {
-    "tuned": "`quantize_transpose_nvfp4_tuned_1D_kernel`",
-    "tuned, bfloat16 scales": "the same with bfloat16 scales",
-    "squares": "`quantize_transpose_nvfp4_2D_kernel`",
-    "any input": "`block_scaled_1d_cast_transpose_kernel`",
-    "any input, squares": "the same in squares",
 }
 COLORS = ("#999999", "#1f77b4", "#d62728", "#2ca02c")
 UP = {"1/8": 0.125, "1/4": 0.25, "1/2": 0.5, "1": 1, "2": 2}
@@ -59,15 +51,10 @@ def tables(found: dict[str, Any]) -> str:
     for part, title in PARTS.items():
         of = found["compared"][part]
         lines.append(f"| {title} | {of['cases']} | {of['bytes']:,} | {of['wrong_cases']} |")
-    lines += ["", "| kernel | input | to nearest | stochastic | with the transpose, to nearest | stochastic |"]
-    lines.append("|---|---|---|---|---|---|")
-    for kernel, title in KERNELS.items():
-        for dtype in ("bfloat16", "float32"):
-            rows = [r for r in found["rates"] if r["kernel"] == kernel and r["input"].endswith(dtype)]
-            share = {(r["rounding"], r["transpose"]): r["seconds_of_copy"] / r["seconds"] for r in rows}
-            order = [(rounding, transpose) for transpose in (False, True) for rounding in ("nearest", "stochastic")]
-            if share:
-                lines.append(f"| {title} | {dtype} | {' | '.join(f'{share[one]:.0%}' for one in order)} |")
+    lines += ["", "| rate, as part of a copy's | to nearest | stochastic |", "|---|---|---|"]
+    for transpose, title in ((False, "quantization"), (True, "the same, with the transpose")):
+        shares = {rounding: _shares(found["rates"], rounding, transpose) for rounding in ("nearest", "stochastic")}
+        lines.append(f"| {title} | {' | '.join(f'{min(of):.0%} to {max(of):.0%}' for of in shares.values())} |")
     lines += ["", "| training | loss of the first ten steps | of the last ten |", "|---|---|---|"]
     for name, losses in found["training"]["curves"].items():
         lines.append(f"| {name} | {losses[0]:.3f} | {losses[-1]:.3f} |")
@@ -87,6 +74,12 @@ def main(arguments: list[str]) -> None:
     ]
     across = {f"{steps * part // 3:,}": part / 3 for part in range(4)}
     draw(PICTURE, drawn, across, {label: float(_height(loss)) for label, loss in UP.items()})
+
+
+def _shares(rates: list[dict[str, Any]], rounding: str, transpose: bool) -> list[float]:
+    """Return the rate of each kernel as a part of that of a copy of as many bytes."""
+    rows = (row for row in rates if (row["rounding"], row["transpose"]) == (rounding, transpose))
+    return [row["seconds_of_copy"] / row["seconds"] for row in rows]
 
 
 def _height(loss: Any) -> Any:

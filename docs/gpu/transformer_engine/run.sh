@@ -1,5 +1,5 @@
 #!/bin/bash
-# The checks on a GPU of docs/transformer-engine.md: TransformerEngine's NVFP4 kernels in their software form against
+# The checks on a GPU of docs/evidence.md: TransformerEngine's NVFP4 kernels in their software form against
 # a model in NumPy, their bandwidth, and a small training. Needs two git checkouts of one release, of which
 # `fp4patch apply --variant next3` patched the second, the nvcc on PATH, an H100, and Python with PyTorch. Four minutes,
 # of which half compile. Usage: run.sh PRISTINE PATCHED OUT
