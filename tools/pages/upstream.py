@@ -123,13 +123,15 @@ def _code(pull: Pull, report: VerifyReport) -> Iterator[str]:
     executed = {(one.probe, one.arch): one for one in every if one.side == "patched"}
     yield "| probe | target | instructions | branches | executed on a CPU |"
     yield "|---|---|---|---|---|"
+    rows: dict[tuple[str, str, str], list[str]] = {}
     for result in report.results:
         if (after := result.after) and any(fnmatchcase(result.probe, pattern) for pattern in pull.probes):
             one, before = executed.get((result.probe, result.arch)), result.before
             old = (f"{before.size:,}", str(before.branches)) if before else ("does not compile", "")
             name = result.probe.partition("/")[2]
             counts = f"{old[0]} → {after.size:,} | {old[1]} → {after.branches}"
-            yield f"| {name} | {result.arch} | {counts} | {summary(one) if one else ''} |"
+            rows.setdefault((name, counts, summary(one) if one else ""), []).append(str(result.arch))
+    yield from (f"| {name} | {', '.join(archs)} | {counts} | {ran} |" for (name, counts, ran), archs in rows.items())
 
 
 def _builds(pull: Pull, report: VerifyReport) -> Iterator[str]:
@@ -139,8 +141,10 @@ def _builds(pull: Pull, report: VerifyReport) -> Iterator[str]:
     if builds:
         yield "| arch list | CUDA | before | after |"
         yield "|---|---|---|---|"
+    rows: dict[tuple[str, str, str], list[str]] = {}
     for build in builds:
-        yield f"| `{build.asked}` | {build.cuda} | {build.before} | {build.after} |"
+        rows.setdefault((build.asked, build.before, build.after), []).append(build.cuda)
+    yield from (f"| `{asked}` | {', '.join(of)} | {old} | {new} |" for (asked, old, new), of in rows.items())
 
 
 def with_parts(page: str, pull: Pull, made: str, measured: str | None = None) -> str:
