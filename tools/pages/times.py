@@ -61,10 +61,11 @@ def main(trees: list[str]) -> None:
     if not trees:
         raise SystemExit("name one or more pristine trees")
     compileall.compile_dir(str(PAGE.parents[1] / "fp4patch"), quiet=1)
-    lines = [f"| tree | {' | '.join(COMMANDS)} |", f"|---|{'---|' * len(COMMANDS)}"]
+    columns = [["", "---", *COMMANDS]]
     for name in trees:
         tree = identify(Path(name), load())
-        cells = " | ".join(f"{time:.2f}" for time in measured(tree.root))
-        lines.append(f"| {tree.target.name} {tree.version} | {cells} |")
-        print(lines[-1], flush=True)  # noqa: T201 - a script
-    write(PAGE, "times", "\n".join(lines) + "\n")
+        times = [f"{time:.2f}" for time in measured(tree.root)]
+        columns.append([f"{tree.target.name} {tree.version}", "---", *times])
+        print(columns[-1][0], *times, flush=True)  # noqa: T201 - a script
+    lines = (f"| {' | '.join(row)} |\n" for row in zip(*columns, strict=True))
+    write(PAGE, "times", "".join(lines))
