@@ -1,6 +1,7 @@
 """Reports of ``doctor``, as text: the answer first, then its evidence, then what else was found."""
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -44,10 +45,13 @@ def _summary(what: str, levels: Sequence[Level]) -> RenderableType:
     return Text.assemble((f"{MARK[level]} {printable(what)}", COLOUR[level]), f": {told}")
 
 
-def _answers(answers: Iterable[Answer]) -> RenderableType:
-    """Return a line for each GPU: mark, GPU, answer and sentence; below it the evidence, then the next step."""
+def _answers(answers: Sequence[Answer]) -> RenderableType:
+    """Return a line for each GPU: mark, GPU, answer and sentence; below it the evidence, then the next step.
+
+    What several GPUs in a row have in common is below the last one's line.
+    """
     parts: list[RenderableType] = []
-    for answer in answers:
+    for answer, following in zip_longest(answers, answers[1:]):
         said = answer.answer.replace("-", " ")
         if answer.level is Level.YELLOW:
             number = answer.reservations
@@ -58,6 +62,8 @@ def _answers(answers: Iterable[Answer]) -> RenderableType:
             sentence, _, numbers = sentence.removesuffix(")").partition(" (")
             evidence = evidence if evidence and evidence[0].startswith(numbers.split()[0]) else (numbers, *evidence)
         parts.append(Text.assemble((begin, COLOUR[answer.level]), f": {printable(sentence)}"))
+        if following and (following.evidence, following.todo) == (answer.evidence, answer.todo):
+            continue
         parts += [Hanging("    ", fact) for fact in evidence]
         parts += [Hanging("  → ", answer.todo, COLOUR[answer.level])] if answer.todo else []
     return Group(*parts)
@@ -79,11 +85,12 @@ def _project(project: ProjectReport, *, details: bool) -> RenderableType:
     kinds = ", ".join(f"{number} {kind}" for kind, number in project.statements.items())
     read = f"  {counted(project.read, 'file')} read{'; FP4 statements: ' if kinds else ''}{kinds}"
     parts = [_answers(project.answers), Text.assemble((printable(project.path), "bold"), (read, "dim"))]
-    parts.append(_findings(project.findings))
+    said = {fact for answer in project.answers for fact in answer.evidence}
+    parts.append(_findings(one for one in project.findings if f"{one.subject}: {one.found}" not in said))
     recipe = known().recipe
     if not project.findings and (not project.settings or any(setting.cuda for setting in project.settings)):
-        said = f"no line was found that removes {recipe.macro} from {recipe.subject}"
-        parts.append(Hanging("    ", f"{said}; variables and loops are not followed"))
+        unfound = f"no line was found that removes {recipe.macro} from {recipe.subject}"
+        parts.append(Hanging("    ", f"{unfound}; variables and loops are not followed"))
     shown = project.settings if details else ()
     return Group(*parts, *(Hanging(f"    {one.place}  ", f"{one.name} {one.value}") for one in shown), Text())
 

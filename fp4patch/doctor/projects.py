@@ -287,7 +287,9 @@ def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -
                 more = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
                 having = (replace(gpu, suffix=suffix) for suffix in ("a", "f"))
                 needed = listed([target for target in having if failing[0].kind.supported(target)], "or")
-                why = f"{failing[0].place}{more} is compiled for {arch}, and {failing[0].kind} needs {needed}"
+                made = f"PTX of {arch}, which {part.setting.name} {part.setting.value} makes"
+                made = str(arch) if arch in code else made
+                why = f"{failing[0].place}{more} is compiled for {made}, and {failing[0].kind} needs {needed}"
                 return with_target(Answer(gpu, Level.RED, "it does not compile", (why, place)), question)
             fates = {**own, **fates} if arch == chosen else fates
     answer = _of_fates(gpu, fates, place, question)

@@ -19,7 +19,7 @@ _SUBSTITUTES = re.compile(
 )
 _DELETES = re.compile(r"/([^/]*)/\s*d\b")
 _REPLACES = re.compile(r"(?:replace|sub)\(\s*[rf]?(['\"])(?P<old>.*?)\1\s*,\s*[rf]?(['\"])(?P<new>.*?)\3")
-_FLAGS = re.compile(r"(NVCC_(?:APPEND|PREPEND)_FLAGS)\b.*?((?:-arch|--gpu-architecture)[= ](sm_\d+)([af]))\b")
+_FLAGS = re.compile(r"(NVCC_(?:APPEND|PREPEND)_FLAGS)\b.*?((?:-arch|--gpu-architecture)[= ]sm_((\d+)[af]))\b")
 _HUNK_OR_COMMAND = re.compile(r"^@@.*(?:\n(?!--- )[-+ ].*|\n(?=\n|\Z))*|^(?:.*\\\n)*.+", re.MULTILINE)
 _GROUP = re.compile(r"\\?\((.*?)\\?\)")
 
@@ -49,9 +49,9 @@ def refused(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Finding
     for path, text in builds.items():
         for number, line in enumerate(text.splitlines(), 1):
             if flag := _FLAGS.search(line):
-                subject, why = f"{path}:{number}", f"{flag[1]} has {flag[2]}, which adds PTX for plain {flag[3]}"
+                subject, why = f"{path}:{number}", f"{flag[1]} has {flag[2]}, which adds PTX for plain sm_{flag[4]}"
                 why += ": ptxas refuses the FP4 instructions in it"
-                findings.append(remedies.finding(Level.RED, subject, why, "flags_for_every_nvcc", number=flag[4]))
+                findings.append(remedies.finding(Level.RED, subject, why, "flags_for_every_nvcc", number=flag[3]))
     for setting in found:
         if "$" not in setting.value and (wrong := wrong_form(setting.name, setting.value)):
             why = f"{setting.name}={setting.value}: {wrong}"

@@ -47,7 +47,7 @@ _LIST = re.compile(
 )
 _GENCODE = re.compile(
     r"arch=\\?[\"']?compute_(?P<arch>[^,\s\"']+)\\?[\"']?\s*,\s*code=\\?[\"']?"
-    r"(?P<code>\[[^\]]*\]|[\w{}$%.()]*[\w}%)](?:,(?:sm|compute)_\w+)*)"
+    r"(?P<code>\[[^\]]*\]|(?:[\w{}$%.]|\([^()]*\))*(?:,(?:sm|compute)_\w+)*)"
 )
 _ARCH = re.compile(
     r"(?:^|[\s\"'=,])(?:-arch|--gpu-architecture)(?:\s*=\s*|\s+|[\"']\s*,\s*[\"'])\\?[\"']?(?P<arch>[\w${}()-]+)"
@@ -264,15 +264,21 @@ class _Reader:
         return lines
 
     def _replaced(self, line: str) -> list[str]:
-        for found in (_HOLE if self._kind == "python" else _VARIABLE).finditer(line):
+        names = _HOLE if self._kind == "python" else _VARIABLE
+        for found in names.finditer(line):
             if self._kind == "python":
                 values = self._variables.get(found[1], ())
                 values = tuple(value.replace(".", "") for value in values) if found[2] else values
             else:
                 values = self._variables.get(found[1] or found[3] or found[4], () if found[2] is None else (found[2],))
             if values:
-                return [line[: found.start()] + value + line[found.end() :] for value in values]
+                return [_replaced(names, found[0], value, line) for value in values]
         return [line]
+
+
+def _replaced(names: re.Pattern[str], reference: str, value: str, line: str) -> str:
+    """Return a line with a value for each occurrence of a reference: of a loop's variable all have the same one."""
+    return names.sub(lambda found: value if found[0] == reference else found[0], line)
 
 
 def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool]]:

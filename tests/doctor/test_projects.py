@@ -131,6 +131,29 @@ def test_the_line_that_does_not_compile_is_named_with_what_it_needs(doctor: Doct
     assert "sm_120f" in row["todo"]
 
 
+def test_the_ptx_that_a_flag_makes_beside_its_code_is_named_as_such(doctor: Doctor, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", kernel__cu=BOTH, Makefile="F = -arch=sm_120f\n")
+    (row,) = doctor("--for", "rtx-5090", root)[1]["gpus"]
+    assert "is compiled for PTX of sm_120, which -arch sm_120f makes" in row["evidence"][0]
+
+
+def test_a_loops_variable_has_one_value_in_a_line(doctor: Doctor, tmp_path: Path) -> None:
+    loop = f"S := 90a 120a\nF := $(foreach s,$(S),$(eval G += {GENCODE.format('$(s)')}))\n"
+    root = write(tmp_path / "p", kernel__cu=BOTH, Makefile=loop)
+    (setting,) = doctor(root)[1]["settings"]
+    assert setting["value"] == "arch=compute_90a,code=sm_90a arch=compute_120a,code=sm_120a"
+
+
+def test_what_ends_a_build_is_said_once_for_both_gpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "FROM x\nENV TORCH_CUDA_ARCH_LIST=12.1a NVCC_APPEND_FLAGS=-arch=sm_121a\n"
+    path = write(tmp_path / "p", Dockerfile=text) / "Dockerfile"
+    assert cli.run(["doctor", "--for", "gb10,rtx-pro-6000", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("✗ sm_121  no: the build ends\n✗ sm_120  no: the build ends\n")
+    assert out.count("adds PTX for plain sm_121") == 1
+    assert "-gencode arch=compute_121a,code=sm_121a in its place" in out
+
+
 @pytest.mark.parametrize(
     ("other", "answer"),
     [
