@@ -97,16 +97,10 @@ class Store:
     def put(self, key: str, value: object) -> None:
         """Keep a value, in the place of the one that was there."""
         path, data = self._path(key), json.dumps(value).encode()
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
-                Path(temporary).replace(path)
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
+        with suppress(OSError), scratch(path.parent, ".new-") as folder:
+            whole = folder / path.name
+            whole.write_bytes(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+            whole.replace(path)
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key[:2]}/{key[2:]}.json"
