@@ -11,7 +11,7 @@ from packaging.version import Version
 from fp4patch.catalog.target import Target
 from fp4patch.core.document import Report
 from fp4patch.core.errors import SourceError, UsageError
-from fp4patch.core.progress import OnProgress
+from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.release import is_version
 from fp4patch.core.store import scratch
 from fp4patch.core.wording import suggested
@@ -52,8 +52,8 @@ def fetch(
     """Put the release ``version`` of ``target`` into the directory ``to``, which must not exist or be empty.
 
     ``git_url`` requests git even if an archive is pinned; after a ``#`` it names a tag, branch or commit. With
-    ``whole`` git comes before an archive that holds only a part. ``progress`` receives the progress of a download; git
-    shows its own on a terminal. SourceError leaves ``to`` unchanged.
+    ``whole`` git comes before an archive that holds only a part. ``progress`` receives the progress of a download, and
+    the name of what git clones. SourceError leaves ``to`` unchanged.
     """
     releases = sorted((archive.version for archive in target.archives), key=Version) or ["1.0"]
     if not is_version(version):
@@ -73,6 +73,7 @@ def fetch(
         with scratch(to.parent, f".{to.name}-") as work:
             tree = work / "git"
             if not archive or (archive.partial and whole):
+                progress(Step(0, None, f"git clone {url}"))
                 try:
                     _clone(target, url, tag, tree, None if git_url else target.commits.get(version))
                     archive = None

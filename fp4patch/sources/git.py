@@ -7,7 +7,6 @@ name.
 import os
 import re
 import shutil
-import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,30 +22,25 @@ _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0"}  # a repository that requires a pass
 
 
 def clone(url: str, ref: str, to: Path, submodules: Sequence[str] = ()) -> None:
-    """Make a shallow clone of one tag, branch or commit in ``to``, which must not exist; a terminal shows the progress.
+    """Make a shallow clone of one tag, branch or commit in ``to``, which must not exist.
 
     ``submodules``: those that hold one of these paths are taken along. SourceError carries git's reason.
     """
     with _said(f"git cannot clone {ref} of {url}", _REPOSITORY) as git:
-        shown = _progress(git) if sys.stderr.isatty() else None
-        try:
-            repo = _cloned(git, url, ref, to, shown)
-        except git.exc.GitCommandError as error:
-            error.stderr = error.stderr or "\n".join(shown.error_lines if shown else ())  # progress takes git's words
-            raise
+        repo = _cloned(git, url, ref, to)
         for submodule in repo.submodules:
             if any(PurePosixPath(path).is_relative_to(submodule.path) for path in submodules):
                 place = urljoin(f"{url}/", submodule.url) if submodule.url.startswith("../") else submodule.url
                 clone(place, submodule.hexsha, to / submodule.path)
 
 
-def _cloned(git: Any, url: str, ref: str, to: Path, shown: Any) -> Any:
+def _cloned(git: Any, url: str, ref: str, to: Path) -> Any:
     """Return the new clone of one tag, branch or commit, without its submodules."""
     if not _COMMIT.fullmatch(ref):
-        return git.Repo.clone_from(url, to, shown, _ENVIRONMENT, depth=1, branch=ref)
+        return git.Repo.clone_from(url, to, env=_ENVIRONMENT, depth=1, branch=ref)
     repo = git.Repo.init(to)
     repo.git.update_environment(**_ENVIRONMENT)
-    repo.create_remote("origin", url).fetch(ref, shown, depth=1, no_tags=True)
+    repo.create_remote("origin", url).fetch(ref, depth=1, no_tags=True)
     repo.git.checkout("--quiet", "--detach", ref)
     return repo
 
@@ -98,11 +92,3 @@ def _reason(stderr: str) -> str:
     lines = [line.strip().removeprefix("stderr: '").strip("'") for line in stderr.strip().splitlines()]
     reasons = [line for line in lines if line.startswith(("fatal:", "error:"))]
     return f": {reasons[0] if reasons else lines[-1]}" if lines else ""
-
-
-def _progress(git: Any) -> Any:
-    class Shown(git.RemoteProgress):  # type: ignore[misc]  # it is imported where it is needed
-        def update(self, op_code: int, *_counts: object) -> None:
-            sys.stderr.write(f"\r{self._cur_line}" + "\n" * bool(op_code & self.END))
-
-    return Shown()
