@@ -77,7 +77,7 @@ def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identifi
 def is_at(folder: Path, target: Target) -> bool:
     """Return whether a tree of that kind is there. Refused: unknown, since a directory in it is not readable."""
     try:
-        return not target.missing(lambda mark: (folder / mark).is_file())
+        return not target.missing(folder)
     except PermissionError as error:
         raise unreadable(error) from error
     except OSError:  # a name that is too long, for one
@@ -104,6 +104,6 @@ def _hint(root: Path, catalog: Catalog) -> str:
     """Return a message about the missing marks of a tree, else the marks of each target."""
     for target in catalog.targets.values():
         if any((root / mark).is_file() for layout in (target.marks, *target.other_marks) for mark in layout):
-            gone = target.missing(lambda mark: (root / mark).is_file())
-            return f"it would be {target.title}, if it had {' and '.join(gone)}: is the tree whole?"
+            gone = " and ".join(target.missing(root))
+            return f"it would be {target.title}, if it had {gone}: is the tree whole?"
     return "; ".join(f"{t.title} has {t.marks[0]}" for t in catalog.targets.values())

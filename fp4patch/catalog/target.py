@@ -1,10 +1,9 @@
 """A target: the contents of ``patches/<target>/target.toml``, which describe one kind of source tree."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
-from fp4patch.core.release import covers
 from fp4patch.core.table import (
     SOME,
     ArchName,
@@ -195,8 +194,6 @@ class Target(Manifest):
     """Commit (40 hex digits) of a release, which its tag must name, for releases that no archive holds completely."""
     whole: tuple[str, ...] = ()
     """Paths that vLLM's build needs and that are missing from a partial archive of the release."""
-    gcc: dict[Specifier, int] = field(default_factory=dict)
-    """Oldest major version of GCC that compiles the releases of a specifier (PEP 440)."""
     advice: tuple[Advice, ...] = ()
     telling: tuple[str, ...] = ()
     """Files whose contents identify the release, independent of the version that a tree states. Not every release has
@@ -222,16 +219,13 @@ class Target(Manifest):
         """Return the pinned archive whose tree is used for that release, if there is one."""
         return next((archive for archive in self.archives if archive.version == version), None)
 
-    def gcc_of(self, version: str) -> int:
-        """Return the oldest major version of GCC that compiles a release; 0 if its build has no bound."""
-        return max((gcc for said, gcc in self.gcc.items() if covers(said, version)), default=0)
-
     def tag_of(self, version: str) -> str:
         """Return the git tag of a release, or its commit if releases have no tag; empty if it has neither."""
         if not self.tag:
             return self.commits.get(version, "")
         return self.tag.format(version=version, release=version.removesuffix(".0"))
 
-    def missing(self, has: Callable[[str], bool]) -> list[str]:
-        """Return the missing marks of the layout with the fewest missing; none if this is a tree of this kind."""
-        return min(([mark for mark in marks if not has(mark)] for marks in (self.marks, *self.other_marks)), key=len)
+    def missing(self, tree: Path) -> list[str]:
+        """Return the missing marks of the layout with the fewest missing; none if a tree of this kind is there."""
+        layouts = (self.marks, *self.other_marks)
+        return min(([mark for mark in marks if not (tree / mark).is_file()] for marks in layouts), key=len)

@@ -26,8 +26,6 @@ class TorchPin(Manifest):
     """Version, with its local part if the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
     wheels: dict[str, Sha256] = field(default_factory=dict)
     """SHA-256 (hex) of each file that may be installed. Empty: none is known, and the version alone holds."""
-    index: str = ""
-    """Source in words, if it is not the general package index."""
 
 
 @dataclass(frozen=True, kw_only=True)

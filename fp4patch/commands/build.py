@@ -1,7 +1,6 @@
 """The command ``build``: the whole patched vLLM as an image that carries its proof, by the engine that is there."""
 
 import logging
-import os
 import platform
 import shlex
 import signal
@@ -9,7 +8,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -112,7 +110,7 @@ def plan_only(request: BuildRequest, folder: Path | None) -> DryRun:
     if folder:
         _write(folder, files)
     place = folder or Path("fp4patch-context")
-    words = command.compose(request, place, _labels(request))
+    words = command.compose(request, place, provenance.labels(request))
     return DryRun(
         command=tuple(words),
         context=str(place),
@@ -133,7 +131,7 @@ def build_image(request: BuildRequest, folder: Path | None) -> Built:
         raise ImageError("this engine cannot build it", problems=problems)
     for note in (*request.archs.notes, *engine.notes(own, request)):
         logging.getLogger(__name__).warning("note: %s", note)
-    labels = _labels(request)
+    labels = provenance.labels(request)
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
         place = folder or Path(work) / "context"
         _write(place, context.files(request, _machines(request, own)))
@@ -150,15 +148,6 @@ def build_image(request: BuildRequest, folder: Path | None) -> Built:
         )
 
 
-def _labels(request: BuildRequest) -> dict[str, str]:
-    """Return the labels; none where files are written, which have no place for them."""
-    if request.output:
-        return {}
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
-    return provenance.labels(request, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
-
-
 def _machines(request: BuildRequest, own: Sequence[str]) -> tuple[str, ...]:
     """Return ``x86_64``, ``aarch64``: what the image's wheels must be for. ``own``: the engine's platforms."""
     platforms = request.buildx.platforms or own[:1]
@@ -168,7 +157,7 @@ def _machines(request: BuildRequest, own: Sequence[str]) -> tuple[str, ...]:
 
 def _run(words: Sequence[str], stage: Stage) -> None:
     """Run the engine's command, its output on our stderr; it is stopped with us."""
-    process = subprocess.Popen(words, env=engine.environment(), stdin=subprocess.DEVNULL, stdout=2)
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=2)
     try:
         status = process.wait()
     except BaseException:

@@ -76,7 +76,6 @@ def arguments(request: BuildRequest) -> dict[str, str]:
         "RUNTIME_IMAGE": request.runtime_image,
         "VARIANT": request.variant,
         **{f"{name.upper()}_VERSION": source.version for name, source in request.trees.items()},
-        "GCC_VERSION": str(max(source.gcc for source in request.trees.values())),
         "TORCH_VERSION": request.torch.version,
         "FP4_ARCH": ",".join(str(arch) for arch in request.archs.judged),
         "FP4_FOR": ",".join(str(gpu) for gpu in request.archs.gpus),

@@ -5,8 +5,6 @@ BuildKit. What buildx itself refuses at once is left to buildx.
 """
 
 import json
-import os
-import shutil
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,29 +14,16 @@ from fp4patch.core.results import Problem
 from fp4patch.images.image import BuildRequest
 
 
-def environment() -> dict[str, str]:
-    """Return the environment for docker commands, with BuildKit required.
-
-    Without it, a client without buildx would silently use the classic builder.
-    """
-    return os.environ | {"DOCKER_BUILDKIT": "1"}
-
-
 def own_platforms(builder: str, *, needs_engine: bool) -> tuple[str, ...]:
     """Return the own platform of each node of the builder, ``linux/arm64``, as far as it is known.
 
     ImageError if there is none to build with. ``needs_engine`` is true if the result goes into an engine's own store: a
     builder on another machine needs no engine for other results.
     """
-    if shutil.which("docker") is None:
-        raise ImageError(
-            "there is no docker command on PATH",
-            help="install Docker Engine with its buildx plugin (Debian, Ubuntu: docker.io docker-buildx)",
-        )
     if _docker("buildx", "version").status:
         raise ImageError(
-            "the docker command has no buildx plugin, and the classic builder cannot build this",
-            help="install it: docker-buildx-plugin (Docker's packages), docker-buildx (Debian, Ubuntu)",
+            "there is no docker command with a buildx plugin, and the classic builder cannot build this",
+            help="install both: docker.io docker-buildx (Debian, Ubuntu), docker-ce docker-buildx-plugin (Docker)",
         )
     rows = [json.loads(line) for line in _docker("buildx", "ls", "--format", "{{json .}}").out.splitlines()]
     chosen: dict[str, Any] = next(
@@ -61,7 +46,7 @@ def host() -> str:
 
 def _docker(*words: str) -> process.Done:
     try:
-        return process.run(["docker", *words], environ=environment())
+        return process.run(["docker", *words])
     except OSError as error:
         return process.Done(127, "", f"docker {error.strerror}")
 

@@ -60,8 +60,6 @@ class Source:
     """Known facts for ``pins.json``: ``version``, ``archive``, ``sha256``, ``git``, ``ref``, ``commit``."""
     whole: bool = False
     """True if the release must come from git, since its archive holds only a part."""
-    gcc: int = 0
-    """Oldest major version of GCC that compiles the tree; 0 if none is known."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from fp4patch.images.image import PROOF, ProofReport
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
-    from docker.models.images import Image
 
 
 def of_directory(folder: Path) -> ProofReport | None:
@@ -52,9 +51,11 @@ def of_image(name: str) -> ProofReport | None:
         image = client.images.get(name)
         container = client.containers.create(image, command=["-"], network_disabled=True)
         try:
-            return _of_container(name, image, container)
+            proof = _proof(container)
         finally:
             container.remove()
+        labels = {key: value for key, value in image.labels.items() if key.startswith(provenance.OURS)}
+        return _checked(name, str(image.id), labels, proof) if labels or provenance.receipts_of(proof) else None
     except ImageNotFound:
         return None
     except DockerException as error:
@@ -65,14 +66,6 @@ def of_image(name: str) -> ProofReport | None:
 
 def _unread(name: str, why: str) -> ProofReport:
     return ProofReport(name, "", {}, {}, (), (f"labels and proof were not read: {why}",))
-
-
-def _of_container(name: str, image: Image, container: Container) -> ProofReport | None:
-    labels = {key: value for key, value in image.labels.items() if key.startswith(provenance.OURS)}
-    proof = _proof(container)
-    if not (labels or provenance.receipts_of(proof)):
-        return None
-    return _checked(name, str(image.id), labels, proof)
 
 
 def _checked(subject: str, image: str, labels: Mapping[str, str], proof: Mapping[str, bytes]) -> ProofReport:

@@ -146,12 +146,11 @@ def _release(target: Target, version: str, *, whole: bool) -> Source:
             help=f"clone it, and name the directory: --{target.name}",
         )
     pin = by_git if in_part or not archive else {"archive": archive.filename, "sha256": archive.sha256}
-    return Source(version, pin={"version": version} | pin, whole=in_part, gcc=target.gcc_of(version))
+    return Source(version, pin={"version": version} | pin, whole=in_part)
 
 
 def _folder(target: Target, folder: Path, *, whole: bool) -> Source:
-    missing = [mark for mark in target.marks if not (folder / mark).is_file()]
-    if missing:
+    if missing := target.missing(folder):
         raise UsageError(
             f"{folder} is not a tree of {target.title}: it has no {missing[0]}",
             help="name the top directory of one, or a release",

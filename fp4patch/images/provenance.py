@@ -13,17 +13,18 @@ OURS = "io.fp4patch."
 SOURCE = "https://github.com/fp4patch/fp4patch"
 
 
-def labels(request: BuildRequest, created: str) -> dict[str, str]:
+def labels(request: BuildRequest) -> dict[str, str]:
     """Return the image's labels: OCI's own keys, and ``io.fp4patch.*`` for the patches and the pins.
 
-    ``created`` is UTC, RFC 3339.
+    There are none where files are written, which have no place for them.
     """
-    trees = {name: _release(source.pin) for name, source in request.trees.items()}
+    if request.output:
+        return {}
+    trees = {name: source.pin.get("version", "local") for name, source in request.trees.items()}
     product = trees[PRODUCT]
     return {
         "org.opencontainers.image.title": f"vLLM {product} with fp4patch {request.variant}",
         "org.opencontainers.image.version": f"{product}-{request.variant}",
-        "org.opencontainers.image.created": created,
         "org.opencontainers.image.source": SOURCE,
         "org.opencontainers.image.base.name": request.runtime_image,
         f"{OURS}version": fp4patch.__version__,
@@ -34,11 +35,6 @@ def labels(request: BuildRequest, created: str) -> dict[str, str]:
         f"{OURS}torch": request.torch.version,
         f"{OURS}cuda": request.cuda,
     }
-
-
-def _release(pin: Mapping[str, str]) -> str:
-    """Return the release of a tree, or ``local``."""
-    return pin.get("version", "local")
 
 
 # --- re-checking -----------------------------------------------------------------------------------------------------
@@ -155,7 +151,7 @@ def _labels(labels: Mapping[str, str], receipts: Receipts, pins: Mapping[str, An
         "cuda": pins.get("cuda", ""),
     }
     for name in sorted({PRODUCT, *trees, *(receipt["target"] for receipt in receipts)}):
-        expected[name] = _release(trees[name]) if name in trees else ""
+        expected[name] = trees[name].get("version", "local") if name in trees else ""
     for name, proven in expected.items():
         label = labels.get(OURS + name, "")
         detail = f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"

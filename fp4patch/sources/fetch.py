@@ -110,7 +110,7 @@ def _clone(target: Target, url: str, tag: str, tree: Path, pinned: str | None) -
 
 
 def _must_be(target: Target, tree: Path) -> None:
-    if missing := target.missing(lambda mark: (tree / mark).is_file()):
+    if missing := target.missing(tree):
         raise SourceError(
             f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
         )

@@ -33,7 +33,6 @@ def test_the_arguments_say_what_is_built_judged_and_scanned() -> None:
         "VARIANT": "next3",
         "VLLM_VERSION": "0.33.0",
         "CUTLASS_VERSION": "4.7.1",
-        "GCC_VERSION": "13",
         "TORCH_VERSION": "2.14.0",
         "FP4_ARCH": "sm_121a",
         "FP4_FOR": "sm_121,sm_120",

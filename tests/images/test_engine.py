@@ -59,6 +59,6 @@ def test_the_engine_of_another_context_is_found(
 
 def test_without_the_docker_command_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ImageError, match="no docker command") as refused:
+    with pytest.raises(ImageError, match="no docker command with a buildx plugin") as refused:
         own_platforms("", needs_engine=True)
     assert "buildx" in refused.value.help

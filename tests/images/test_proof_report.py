@@ -33,7 +33,7 @@ def labels(proof: Proof) -> dict[str, str]:
     request = plan("next2", ["12.1a"], "proof", trees={"cutlass": "4.2.1"})
     receipts = provenance.receipts_of(proof)
     patches = tuple(p for name in sorted(receipts) for p in json.loads(receipts[name])["patches"])
-    return provenance.labels(replace(request, patches=patches), "2026-01-01T00:00:00Z")
+    return provenance.labels(replace(request, patches=patches))
 
 
 def failed(proof: Proof, said: dict[str, str] | None) -> list[str]:
