@@ -167,11 +167,6 @@ class Hanging:
             prefix = Text(" " * len(self.prefix))
 
 
-def label(word: str, text: str, style: str, indent: str = "") -> RenderableType:
-    """Return ``word: text``, with the text hanging below itself."""
-    return Hanging(f"{indent}{word}: ", text, style)
-
-
 # --- tables ---
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow", Verdict.NOTHING: "cyan"}
@@ -234,7 +229,7 @@ def problems(refusals: Sequence[Problem]) -> RenderableType:
 def error(failure: Fp4PatchError) -> RenderableType:
     """Return an error with its problems, and the recommended next step."""
     below = [part for problem in _advised_once(failure.problems, failure.help) for part in _problem(problem, "  ")]
-    return Group(label("error", failure.message, "bold red"), *below, *_help(failure.help, "  "))
+    return Group(Hanging("error: ", failure.message, "bold red"), *below, *_help(failure.help, "  "))
 
 
 def _advised_once(refusals: Sequence[Problem], printed_below: str = "") -> Iterator[Problem]:
@@ -247,14 +242,13 @@ def _advised_once(refusals: Sequence[Problem], printed_below: str = "") -> Itera
 
 def _problem(problem: Problem, indent: str = "") -> Iterator[RenderableType]:
     first, *others = problem_lines(problem)
-    yield label("error", first, "bold red", indent)
+    yield Hanging(f"{indent}error: ", first, "bold red")
     yield from (Hanging(f"{indent}  ", line) for line in others)
     yield from _help(problem.help, f"{indent}  ")
 
 
-def _help(text: str, indent: str) -> Iterator[RenderableType]:
-    if text:
-        yield label("help", text, "bold", indent)
+def _help(text: str, indent: str) -> list[RenderableType]:
+    return [Hanging(f"{indent}help: ", text, "bold")] if text else []
 
 
 def problem_lines(problem: Problem) -> list[str]:

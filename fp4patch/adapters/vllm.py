@@ -182,10 +182,6 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
     return row
 
 
-_TOO_OLD = re.compile(r"is not known to this version of CMake|greater than this version|You are running version")
-"""CMake's messages about a policy or a version that is newer than CMake itself."""
-
-
 def _blame_cmake(program: str, record: str, said: str) -> None:
     """Raise ToolchainError where an evaluation failed for this machine's CMake, and not for the tree."""
     own = re.search(r"^cmake (.*)$", record, re.MULTILINE)
@@ -193,9 +189,9 @@ def _blame_cmake(program: str, record: str, said: str) -> None:
     if own is None:
         words = said.strip().splitlines() or ["no output"]
         raise ToolchainError(f"{program} does not run: {words[0]}", help=INSTALL)
-    if wanted or _TOO_OLD.search(said):
-        needed = f"; {wanted[1]} is needed" if wanted else ""
-        raise ToolchainError(f"{program} is CMake {own[1]}, which is too old for this tree{needed}", help=INSTALL)
+    if wanted:
+        why = f"CMake {own[1]}, which is too old for this tree; {wanted[1]} is needed"
+        raise ToolchainError(f"{program} is {why}", help=INSTALL)
 
 
 def _reason(said: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from rich.console import Group, RenderableType
+from rich.filesize import decimal
 from rich.text import Text
 
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
@@ -141,7 +142,8 @@ def compiled_text(report: BinaryReport, *, details: bool = False) -> RenderableT
     for file in report.files if details else ():
         parts += [Text(), _file(file)]
     more = "" if details or not report.files else "; --details lists them"
-    said = f"{_bytes(report.size)}, {counted(report.searched, 'file')} read, {len(report.files)} with device code{more}"
+    searched = counted(report.searched, "file")
+    said = f"{decimal(report.size)}, {searched} read, {len(report.files)} with device code{more}"
     said += f"; built from a tree with the variant {report.variant} of fp4patch" if report.variant else ""
     return Group(*parts, Text.assemble((printable(report.source), "bold"), (f"  {said}", "dim")), Text())
 
@@ -152,7 +154,7 @@ def _file(file: BinaryFile) -> RenderableType:
     for row in file.loading:
         told = f"×{row.fatbins}{', without its FP4 code' if row.outcome is LoadOutcome.LOST else ''}"
         rows.append((f"  {row.gpu} loads {row.loads}", told))
-    head = Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}")
+    head = Text.assemble((printable(file.name), "bold"), f"  {decimal(file.size)}, {counted(file.fatbins, 'fatbin')}")
     return Group(head, table([whole(), folded()], rows))
 
 
@@ -164,7 +166,3 @@ def _contents(code: Fp4Code) -> str:
         counted(code.matrix, "FP4 matrix instruction") if code.matrix else "",
     ]
     return ", ".join(filter(None, facts))
-
-
-def _bytes(number: int) -> str:
-    return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number / 1e3:,.1f} kB"

@@ -79,28 +79,19 @@ def _described(shown: Mapping[str, Any], kind: str) -> Iterator[RenderableType]:
     """Yield the title, then each part that has a value under its name, one per line; a pipe gets it complete."""
     yield Text.assemble(("/".join(shown[key] for key in ("target", "name") if key in shown), "bold"), f"  {kind}")
     yield console.Hanging("", shown["title"])
-    for label, value in _facts(shown):
+    for key, value in _facts(shown):
         if value:
-            yield console.label(label, " ".join(value.split()), "bold", "  ")
+            yield console.Hanging(f"  {key}: ", " ".join(value.split()), "bold")
 
 
-_TEXTS = {
-    "summary": "summary",
-    "reason": "reason",
-    "link": "link",
-    "applies": "tried on",
-    "retire": "can be deleted",
-    "cost": "cost",
-    "promise": "promise",
-    "git": "upstream",
-}
-_LISTS = {"arch": "targets", "variants": "variants"}
+_TEXTS = ("summary", "reason", "link", "applies", "retire", "cost", "promise", "git")
+_LISTS = ("arch", "variants")
 
 
 def _facts(shown: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the label and the text of each part of a variant, patch or target."""
-    yield from ((label, shown.get(key, "")) for key, label in _TEXTS.items())
-    yield from ((label, ", ".join(shown.get(key, ()))) for key, label in _LISTS.items())
+    """Yield the key and the text of each part of a variant, patch or target, as their files name it."""
+    yield from ((key, shown.get(key, "")) for key in _TEXTS)
+    yield from ((key, ", ".join(shown.get(key, ()))) for key in _LISTS)
     for target, chosen in shown.get("targets", {}).items():
         yield target, ", ".join(chosen["patches"]) or "nothing to patch"
     for edit in shown.get("edits", ()):

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
-from fp4patch.console import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
+from fp4patch.console import NONE, STYLES, Hanging, folded, number, problems, table, whole
 from fp4patch.core.results import Verdict
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.execution.result import Executed, summary
@@ -118,7 +118,7 @@ class VerifyText:
         wrong = executions(report.executed, failed=True)
         builds = (f"{build.check}, {build_sentence(build)}" for build in report.builds if build.verdict.failed)
         for line in (*wrong, *builds):
-            yield label("fail", line, STYLES[Verdict.FAIL])
+            yield Hanging("fail: ", line, STYLES[Verdict.FAIL])
         beside = [*self._beside()]
         yield from [""] * bool(beside)
         yield from (Hanging(f"{word}  ", line, "dim") for word, line in beside)
@@ -197,7 +197,7 @@ def _factor(row: ProbeResult) -> float:
 
 def _failure(result: ProbeResult) -> RenderableType:
     where = f"{result.probe} on {result.arch}"
-    parts: list[RenderableType] = [label(result.verdict.value, where, STYLES[result.verdict])]
+    parts: list[RenderableType] = [Hanging(f"{result.verdict.value}: ", where, STYLES[result.verdict])]
     for check in result.failed:
         facts = (("rule", check.rule), ("found", check.detail), ("because", check.because))
         parts += [Hanging(f"  {word:7}  ", text, "dim") for word, text in facts if text]

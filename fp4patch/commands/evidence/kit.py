@@ -5,6 +5,7 @@ It loads the driver's library when it starts. So it needs no CUDA toolkit, and t
 
 import hashlib
 import json
+import os
 import platform
 import shutil
 from collections.abc import Sequence
@@ -26,15 +27,7 @@ from fp4patch.sass.text import functions
 
 NAME = "fp4patch-evidence"
 MACHINES = ("x86_64", "aarch64")
-_PARTS = ("evidence.c", "conversion.h", "check.cu")
-_FLAGS = ("-O2", "-std=c11", "-Wall", "-Wl,--as-needed")
-_BUILD = f"""\
-#!/bin/sh
-# Builds the program for this machine: it needs a C compiler, and nothing of CUDA.
-set -eu
-cd "$(dirname "$0")"
-cc {" ".join(_FLAGS)} -o {NAME} evidence.c -ldl
-"""
+_PARTS = ("evidence.c", "conversion.h", "check.cu", "build.sh")
 _ALIGNED = 64
 
 
@@ -60,7 +53,6 @@ def build(folder: Path, kernels: Sequence[Kernel], info: KitInfo, toolchain: Too
     for name in _PARTS:
         write(source / name, (resources.files(__package__) / "program" / name).read_text(encoding="utf-8"))
     write(source / "tables.h", tables())
-    write(source / "build.sh", _BUILD)
     archs: dict[int, Arch] = {}  # one without a suffix for each generation, which runs on all GPUs of its kernels
     for kernel in sorted(kernels, key=lambda kernel: kernel.arch):
         archs.setdefault(kernel.arch.major, kernel.arch.gpu)
@@ -125,8 +117,8 @@ def _program(folder: Path, machine: str, toolchain: Toolchain) -> str:
     if compiler is None:
         return f"there is no {cross} here; on such a machine, sh source/build.sh builds the program"
     product = folder.resolve() / f"{NAME}-{machine}"
-    command: list[str | Path] = [compiler, *_FLAGS, "-x", "c", "-o", product, "evidence.c", "-ldl"]
-    done = process.run(command, limit=process.LIMIT, folder=folder / "source")
+    command: list[str | Path] = ["sh", folder / "source" / "build.sh", product]
+    done = process.run(command, limit=process.LIMIT, environ=os.environ | {"CC": compiler})
     if done.status:
         raise ProofError(f"the program does not compile for {machine}", help=done.said)
     return ""
