@@ -1,14 +1,12 @@
-"""``fp4patch export``: each patch of a variant as a change of its own, in upstream's names and formatting."""
+"""``fp4patch export``: each patch of a variant as a change of its own, in upstream's names."""
 
-import difflib
 import os
-import subprocess
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from email.header import Header
 from email.utils import formatdate
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import click
 
@@ -19,9 +17,7 @@ from fp4patch.commands.options import FOLDER, PLACE, json_option, patch_names, v
 from fp4patch.console import emit, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
-from fp4patch.core.process import located
-from fp4patch.core.tree_path import CXX
-from fp4patch.core.wording import install, suggested
+from fp4patch.core.wording import suggested
 from fp4patch.tree.files import unified
 from fp4patch.tree.fold import fold_tree
 from fp4patch.tree.locked import LockedTree, locked
@@ -70,9 +66,8 @@ class Series(Report):
 def export(tree: Path, variant: str, names: tuple[str, ...], form: str, output: Path | None, as_json: bool) -> None:
     """Export the patches of a variant as changes for upstream.
 
-    Each patch becomes one change against the pristine TREE, in upstream's names and formatting. The TREE is not
-    changed. The same input gives the same bytes: mails have the author of GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, and a
-    date in 1970.
+    Each patch becomes one change against the pristine TREE, in upstream's names. The TREE is not changed. The same
+    input gives the same bytes: mails have the author of GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, and a date in 1970.
     """
     if output and output.is_dir() and any(output.iterdir()):
         raise Fp4PatchError(f"{output} is not empty", help="name another directory with --output")
@@ -127,12 +122,9 @@ def _chosen(catalog: Catalog, variant: str, tree: Identified, names: Sequence[st
 
 def _diffs(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[Patch]) -> Iterator[str]:
     """Yield what each patch changes in the tree that has those before it; empty if it has nothing to do."""
-    style = tree.known.root / ".clang-format"
     before: dict[str, bytes] = {}
     for number in range(1, len(patches) + 1):
         after = _desired(tree, catalog, variant, patches[:number])
-        if style.is_file():
-            after = {path: _formatted(path, tree.pristine(path) or b"", text, style) for path, text in after.items()}
         changed = {path: (before.get(path, tree.pristine(path) or b""), text) for path, text in sorted(after.items())}
         differing = {path: texts for path, texts in changed.items() if texts[0] != texts[1]}
         yield "".join(f"diff --git a/{path} b/{path}\n{unified(path, *texts)}" for path, texts in differing.items())
@@ -155,27 +147,6 @@ def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence
     for ours, theirs in names:
         desired = {path: text.replace(ours, theirs) for path, text in desired.items()}
     return desired
-
-
-def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
-    """Return the text with its changed lines as clang-format sets them by the tree's own style."""
-    if PurePosixPath(path).suffix not in CXX:
-        return text
-    program = located("clang-format")
-    if program is None:
-        raise Refused(f"{style} is the format of upstream's code, and there is no clang-format", help=install("export"))
-    matcher = difflib.SequenceMatcher(None, pristine.splitlines(), text.splitlines(), autojunk=False)
-    lines = [
-        f"--lines={new + 1}:{end}" for tag, _, _, new, end in matcher.get_opcodes() if tag != "equal" and end > new
-    ]
-    command = [program, f"--style=file:{style}", f"--assume-filename={path}", "--sort-includes=false", *lines]
-    done = subprocess.run(command, input=text, capture_output=True, check=False)
-    if done.returncode:
-        raise Refused(
-            f"clang-format cannot format {path}: {done.stderr.decode(errors='replace').strip()}",
-            help=f"its release may be older than {style}: pip install --upgrade clang-format",
-        )
-    return done.stdout
 
 
 def _mail(patch: Patch, variant: str, place: str, diff: str) -> str:
