@@ -1,6 +1,6 @@
 """Variant × identified tree: which edits each file gets, in order."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,16 +49,13 @@ class Plan:
     def files(self) -> dict[str, tuple[Planned, ...]]:
         """The edits of each file. An edit that searches for its files is named at each that it may be about."""
         files: dict[str, list[Planned]] = {}
+        of_diffs = {planned.edit.path for planned in self.edits if isinstance(planned.edit, FileDiff)}
         for planned in self.edits:
-            for file in self._files_of(planned.edit):
+            for file in self._files_of(planned.edit, of_diffs):
                 files.setdefault(file, []).append(planned)
         return {file: tuple(found) for file, found in files.items()}
 
-    @cached_property
-    def _of_diffs(self) -> frozenset[str]:
-        return frozenset(p.edit.path for p in self.edits if isinstance(p.edit, FileDiff))
-
-    def _files_of(self, edit: Edit) -> Iterator[str]:
+    def _files_of(self, edit: Edit, of_diffs: Set[str]) -> Iterator[str]:
         """Yield the files that an edit may be about. A diff may have added what it is about to a file."""
         if isinstance(edit, FileDiff):
             yield from () if self.read(edit.path) is None else (edit.path,)
@@ -68,7 +65,7 @@ class Plan:
             # The fold reports why a file cannot be read.
             if (
                 content is None
-                or file in self._of_diffs
+                or file in of_diffs
                 or edit.always
                 or any(look(content) for look in edit.looks(edit.language))
             ):

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import log
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
@@ -41,7 +40,7 @@ def _lengths(rows: Sequence[ProbeResult]) -> Iterator[str]:
     """Yield the greatest gain of these targets, and how much of their code is new."""
     both = ((row, row.before, row.after) for row in rows if row.before and row.after)
     if shorter := [found for found in both if found[2].size < found[1].size]:
-        best, old, new = max(shorter, key=lambda found: (found[0].probe.endswith(EIGHT_VALUES), _factor(found[0])))
+        best, old, new = max(shorter, key=lambda of: (of[0].probe.endswith(EIGHT_VALUES), of[1].size - of[2].size))
         fewer = f", {old.branches} → {new.branches} branches" if old.branches else ""
         yield f"{best.arch} {short_name(best.probe)}: {old.size} → {new.size} instructions{fewer}"
     if alone := [row for row in rows if row.after and not row.before]:
@@ -183,16 +182,10 @@ def _changes(row: ProbeResult) -> tuple[str, ...]:
     return tuple(f"{old} → {new}" for old, new in zip(*sides, strict=True))
 
 
-def by_effect(row: ProbeResult) -> tuple[bool, float]:
-    """Return the key of the order of rows: what failed, then the greatest difference."""
-    return not row.verdict.failed, -abs(log(_factor(row)))
-
-
-def _factor(row: ProbeResult) -> float:
-    """Return how many times fewer instructions there are; a billion where there was no code."""
-    if row.before and row.after and row.before.size and row.after.size:
-        return row.before.size / row.after.size
-    return 1e9 if row.after else 1.0
+def by_effect(row: ProbeResult) -> tuple[bool, int]:
+    """Return the key of the order of rows: what failed, then the greatest difference in the number of instructions."""
+    before, after = (side.size if side else 0 for side in (row.before, row.after))
+    return not row.verdict.failed, -abs(after - before)
 
 
 def _failure(result: ProbeResult) -> RenderableType:

@@ -38,8 +38,6 @@ def buildx_options(words: Sequence[str], output: Path | None) -> BuildxOptions:
         raise UsageError(f"{rest[0]!r} is no option of docker buildx", help="fp4patch makes the build context itself")
     if output and known.push:
         raise UsageError("--output writes files; --push takes an image")
-    if known.push and not known.tag:
-        raise UsageError("--push needs a name: --tag REGISTRY/NAME:TAG")
     given = dict(text.partition("=")[::2] for text in known.build_arg)
     return BuildxOptions(tuple(words), given, tuple(known.platform), tuple(known.tag), known.builder, known.push)
 

@@ -96,7 +96,16 @@ def check(asked: Sequence[str], variant: Variant) -> Architectures:
     archs = requested(",".join(asked), "for example --arch 12.1a (GB10), --arch 12.0a (RTX PRO)")
     covered = [Arch.parse(text) for text in variant.arch]
     judged = tuple(arch for arch in archs if arch in covered)
-    problems = [_bare(arch) for arch in archs if arch.major >= 10 and not arch.suffix]
+    problems = [
+        Problem(
+            f"a suffix: {arch.torch}a or {arch.torch}f",
+            f"{arch.torch}, and for {arch} ptxas refuses the FP4 conversion (cvt.rn.satfinite.e2m1x2) and the FP4 "
+            "matrix instructions: conversions become software, FP4 GEMM kernels are left out",
+            help=f"--arch {arch.torch}a",
+        )
+        for arch in archs
+        if arch.major >= 10 and not arch.suffix
+    ]
     if not judged and not problems:
         expected = f"an architecture that {variant.name} has rules for: {', '.join(arch.torch for arch in covered)}"
         found = f"{', '.join(arch.torch for arch in archs)}, so nothing could be proven"
@@ -110,15 +119,6 @@ def check(asked: Sequence[str], variant: Variant) -> Architectures:
     ]
     gpus = [gpu for arch in archs for gpu in (arch.gpu, *(GPUS if arch.suffix == "f" else ())) if arch.runs_on(gpu)]
     return Architectures(archs, judged, tuple(dict.fromkeys(gpus)), tuple(notes))
-
-
-def _bare(arch: Arch) -> Problem:
-    return Problem(
-        f"a suffix: {arch.torch}a or {arch.torch}f",
-        f"{arch.torch}, and for {arch} ptxas refuses the FP4 conversion (cvt.rn.satfinite.e2m1x2) and the FP4 "
-        "matrix instructions: conversions become software, FP4 GEMM kernels are left out",
-        help=f"--arch {arch.torch}a",
-    )
 
 
 def source(target: Target, named: str, *, whole: bool) -> Source:

@@ -19,7 +19,6 @@ from pypi_simple import (
     DistributionPackage,
     NoSuchProjectError,
     PyPISimple,
-    UnsupportedContentTypeError,
     UnsupportedRepoVersionError,
 )
 
@@ -30,13 +29,7 @@ from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.store import cache_dir, scratch, sha256
 
 CHECK_NETWORK = "check the network, HTTPS_PROXY and `pip config list`: fp4patch uses pip's index, proxy and certificate"
-UNAVAILABLE = (
-    requests.RequestException,
-    NoSuchProjectError,
-    UnsupportedContentTypeError,
-    UnsupportedRepoVersionError,
-    ValueError,
-)
+UNAVAILABLE = (requests.RequestException, NoSuchProjectError, UnsupportedRepoVersionError, ValueError)
 """Exceptions for an index that does not answer, does not have the project, or returns no list of its files."""
 
 

@@ -195,7 +195,6 @@ def test_no_engine_is_one_sentence_with_a_remedy(
     [
         (["--variant", "next3"], "no architecture is named"),
         (["--variant", "nope", "--arch", "12.1a"], "there is no variant 'nope'"),
-        (["--variant", "next3", "--arch", "12.1a", "--", "--push"], "--push needs a name"),
         (["--arch", "12.1a", "--output", "x", "--", "--push"], "--output writes files"),
         (
             ["--arch", "12.1a", "--", "--target", "x"],
