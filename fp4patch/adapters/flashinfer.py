@@ -73,15 +73,14 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
         command = [sys.executable, "-I", "-B", str(Path(__file__).with_name("flashinfer_run.py")), str(result)]
         command += [str(Path(packaging.__file__).parents[1])]
         try:
-            done = process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
-            if result.is_file():
-                answers = zip(_ANSWERS.validate_json(result.read_bytes()), machines, strict=True)
-                return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in answers]
-            why = f"its Python ended with status {done.status} and no result"
+            process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
+            written = result.read_bytes() if result.is_file() else b""
+            answers = zip(_ANSWERS.validate_json(written), machines, strict=True)
+            return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in answers]
         except OSError as error:
             why = f"its Python {error.strerror}"
         except ValueError:
-            why = "its Python returned a result that is not valid"
+            why = "its Python ended without a valid result"
     return [JitTargets({}, error=why)] * len(machines)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
-from packaging.version import Version
 from rich.text import Text
 
 from fp4patch.catalog import outside
@@ -26,7 +25,7 @@ from fp4patch.edits import Diff
 from fp4patch.edits.diff import FileDiff, FileSection, decoded, sections
 from fp4patch.edits.lex_error import LexError
 from fp4patch.sources.archive import read_files
-from fp4patch.sources.index import cached, download
+from fp4patch.sources.index import download, place
 from fp4patch.tree.postcondition import not_built
 
 _URL = re.compile(r"https?://[^\s<>\"')]*[\w/]")
@@ -144,7 +143,7 @@ def _tried(
 ) -> Iterator[tuple[str, State]]:
     """Yield each release with the state of the whole diff: it is drifted, too, where a part of it is upstreamed."""
     names = [release.removeprefix("v") for release in releases]
-    archives = [one for one in target.archives if one.version in names or not (names or not cached(one))]
+    archives = [a for a in target.archives if a.version in names or (not names and place(a).is_file())]
     if missing := sorted(set(names) - {archive.version for archive in archives}):
         raise UsageError(
             f"there is no archive of {target.name} {missing[0]}", help="fetch it, and use `git apply --check`"
@@ -152,7 +151,6 @@ def _tried(
     if not archives:
         known = ", ".join(archive.version for archive in target.archives[-3:])
         raise UsageError(f"no release of {target.name} is in the cache", help=f"name some with --release: {known}")
-    archives.sort(key=lambda archive: Version(archive.version))
     for number, archive in enumerate(archives):
         on_progress(Step(number, len(archives), f"{target.name} {archive.version}"))
         texts = read_files(download(archive, lambda _: None), archive.subtree, {edit.path for edit in edits})

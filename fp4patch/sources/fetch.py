@@ -6,8 +6,6 @@ The directory appears whole or not at all: everything is made beside it and rena
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import Version
-
 from fp4patch.catalog.target import Target
 from fp4patch.core.document import Report
 from fp4patch.core.errors import SourceError, UsageError
@@ -55,7 +53,7 @@ def fetch(
     ``whole`` git comes before an archive that holds only a part. ``progress`` receives the progress of a download, and
     the name of what git clones. SourceError leaves ``to`` unchanged.
     """
-    releases = sorted((archive.version for archive in target.archives), key=Version) or ["1.0"]
+    releases = [archive.version for archive in target.archives] or ["1.0"]
     if not is_version(version):
         raise UsageError(f"{version!r} is not a version", help=f"for example {target.name}=={releases[-1]}")
     url, _, ref = (git_url or target.git).partition("#")

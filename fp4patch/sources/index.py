@@ -59,7 +59,7 @@ def index_config() -> IndexConfig:
 
 def download(archive: Archive, on_progress: OnProgress) -> Path:
     """Return the archive's path in the cache, and download the archive if it is not there."""
-    path = _place(archive)
+    path = place(archive)
     try:
         if not (path.is_file() and sha256(path) == archive.sha256):
             with project_files(archive.project, archive.filename) as (files, session):
@@ -92,12 +92,8 @@ def _receive(url: str, session: requests.Session, archive: Archive, path: Path, 
         part.replace(path)
 
 
-def cached(archive: Archive) -> bool:
-    """Return whether an archive was downloaded before."""
-    return _place(archive).is_file()
-
-
-def _place(archive: Archive) -> Path:
+def place(archive: Archive) -> Path:
+    """Return the path in the cache of an archive, which is there if it was downloaded before."""
     return cache_dir() / "archives" / archive.sha256[:16] / archive.filename
 
 

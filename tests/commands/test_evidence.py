@@ -165,7 +165,7 @@ def first_run(**changes: object) -> Callable[[Any], None]:
         (lambda c: c[:-30], "has no valid JSON"),
         (lambda c: b"PASS " + c, "has no valid JSON"),
         (lambda c: edited(c, lambda d: d.update(schema=2)), "has no valid schema"),
-        (lambda c: edited(c, lambda d: d["device"].update(arch="sm_x")), "has no valid architecture"),
+        (lambda c: edited(c, lambda d: d["device"].update(arch="sm_x")), "has no valid device.arch"),
         (lambda c: edited(c, first_run(wrong="0")), "has no valid runs.0.wrong"),
         (lambda c: edited(c, lambda d: d.pop("device")), "has no valid device"),
         (lambda c: edited(c, first_run(digest="0" * 16)), "the digest of the results is not the expected one"),

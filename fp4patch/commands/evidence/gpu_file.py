@@ -11,6 +11,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 from fp4patch.core.errors import Fp4PatchError
 from fp4patch.core.results import PassOrFail, verdict_on
+from fp4patch.core.table import ArchName
 from fp4patch.core.wording import counted, listed
 
 
@@ -24,7 +25,7 @@ class KitInfo(Document):
     ptxas: str
     trees: dict[str, tuple[str, ...]]
     """Patches of each tree, ``cutlass/e2m1-encode 3``, by its target and version, ``cutlass 4.2.1``."""
-    conversions: dict[str, int]
+    conversions: dict[ArchName, int]
     """Number of conversions for each target."""
 
     @property
@@ -38,7 +39,7 @@ class Device(Document):
     """The GPU on which a program ran; ``cuda`` is the newest release that the driver supports."""
 
     name: str
-    arch: str
+    arch: ArchName
     driver: str
     """Release of the driver; empty if the machine does not state it."""
     cuda: str
@@ -122,17 +123,15 @@ def check(file: Path) -> Checked:
 
     try:
         content = TypeAdapter(EvidenceFile).validate_json(file.read_bytes(), strict=True)
-        gpu = Arch.parse(content.device.arch)
-        wanted = {arch: count for arch, count in content.kit.conversions.items() if Arch.parse(arch).runs_on(gpu)}
     except OSError as error:
         raise Fp4PatchError(f"cannot read {file}: {error.strerror}", help="name the program's JSON file") from error
-    except ValueError as error:
-        why = f"architecture: {error}"
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            why = f"{'.'.join(str(part) for part in first['loc']) or 'JSON'}: {first['msg']}"
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = f"{'.'.join(str(part) for part in first['loc']) or 'JSON'}: {first['msg']}"
         remedy = "ask for the file as the program wrote it, attached and not pasted"
         raise Fp4PatchError(f"{file} has no valid {why}", help=remedy) from error
+    gpu = Arch.parse(content.device.arch)
+    wanted = {arch: count for arch, count in content.kit.conversions.items() if Arch.parse(arch).runs_on(gpu)}
     done = Counter(arch for *_, arch in {(run.tree, run.probe, run.arch) for run in content.runs})
     missing = {arch: count - done[arch] for arch, count in wanted.items() if count > done[arch]}
     return Checked(str(file), content.kit, content.device, content.runs, missing)
