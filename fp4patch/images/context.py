@@ -21,7 +21,6 @@ from fp4patch.images.image import BuildRequest
 
 WITH = "with"
 """Directory of the context that holds the patches outside of the catalog."""
-LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
 
 
 def files(request: BuildRequest, machines: Sequence[str]) -> dict[str, bytes]:
@@ -94,7 +93,7 @@ def _folder(folder: Path) -> list[tuple[str, bytes]]:
     return [
         (path.relative_to(folder).as_posix(), path.read_bytes())
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not set(LEFT_OUT) & set(path.parts) and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     ]
 
 

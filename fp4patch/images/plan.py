@@ -124,27 +124,17 @@ def check(asked: Sequence[str], variant: Variant) -> Architectures:
 def source(target: Target, named: str, *, whole: bool) -> Source:
     """Return the source of that name: a release, or a directory, which becomes a build context of its own.
 
-    ``whole``: vLLM is compiled, which needs more of the tree than its headers. UsageError: it is no such tree.
+    ``whole``: vLLM is compiled, which needs more of the tree than its headers: those of a release then come by git.
+    UsageError: it is no such tree.
     """
     folder, version = Path(named).expanduser(), named.removeprefix("v")
     if folder.is_dir():
         return _folder(target, folder, whole=whole)
     if not is_version(version):
         raise UsageError(f"{named} is neither a directory nor a release", help="clone it, and name the directory")
-    return _release(target, version, whole=whole)
-
-
-def _release(target: Target, version: str, *, whole: bool) -> Source:
-    """Return a release, with its pinned hash if there is one; raise UsageError if no complete one is available."""
     archive, commit = target.archive(version), target.commits.get(version)
     by_git = {"git": target.git, "ref": target.tag_of(version)} | ({"commit": commit} if commit else {})
     in_part = bool(archive and archive.partial and whole)
-    if archive and in_part and not commit:
-        raise UsageError(
-            f"vLLM cannot be compiled with {target.title} {version}: {archive.filename}"
-            f" does not contain {target.whole[1]}, and no commit is pinned",
-            help=f"clone it, and name the directory: --{target.name}",
-        )
     pin = by_git if in_part or not archive else {"archive": archive.filename, "sha256": archive.sha256}
     return Source(version, pin={"version": version} | pin, whole=in_part)
 
