@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import click
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.segment import Segment
+from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.table import Column, Table
 from rich.text import Text
@@ -137,14 +137,9 @@ def printable(text: str, kept: str = "") -> str:
     return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
 
 
-class Verbatim:
-    """Text that is printed to the byte, as a diff for programs is; ``rich.text.Text`` would drop carriage returns."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
-        yield Segment(self.text, Style.from_meta({_VERBATIM: True}))
+def verbatim(text: str) -> RenderableType:
+    """Return text that is printed to the byte, as a diff for programs is: ``rich.text.Text`` drops carriage returns."""
+    return Segments([Segment(text, Style.from_meta({_VERBATIM: True}))])
 
 
 class Hanging:

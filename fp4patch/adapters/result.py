@@ -14,8 +14,6 @@ Parts = Mapping[tuple[str, str], tuple[str, ...]]
 """What a build is made of: the sources, definitions, options, libraries and properties of each target and source. The
 key is the target (empty: all of them) and the kind."""
 
-_FROM_LEAST = (Reach.NOTHING, Reach.PTX, Reach.BARE, Reach.SUFFIXED)
-
 
 @dataclass(frozen=True)
 class JitTargets(Document):
@@ -80,7 +78,7 @@ class BuildRow(Document):
         chosen = {source: set(archs) for source, archs in self.code.items() if re.search(kernels, source)}
         # A GPU is supported as its least supported kernel is, each by whichever of the kernel's targets it loads.
         support = {gpu: {self._support(source, gpu, build) for source in chosen} for gpu in GPUS if chosen}
-        reaches = {gpu: min(found, key=_FROM_LEAST.index) for gpu, found in support.items()}
+        reaches = {gpu: max(found, key=list(Reach).index) for gpu, found in support.items()}
         common = set.intersection(*chosen.values()) if chosen else set[str]()
         some = set[str]().union(*chosen.values()) - common
         reaches = reaches or dict.fromkeys(GPUS, Reach.NOTHING)

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.options import TREES, WITH, json_option, variant_option
-from fp4patch.console import Hanging, Verbatim, emit, printable, problems, show
+from fp4patch.console import Hanging, emit, printable, problems, show, verbatim
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 from fp4patch.core.results import State
 from fp4patch.core.wording import counted, joined
@@ -105,7 +105,7 @@ def text(applied: Applied, *, diff: bool) -> RenderableType:
                 lines += [_line("    ", file.path) for file in files]
         if restored := [file.path for file in changed if not file.patches]:
             lines += [_line("  ", "pristine bytes again:"), *(_line("    ", path) for path in restored)]
-        lines += [Verbatim(file.diff) for file in changed if diff]
+        lines += [verbatim(file.diff) for file in changed if diff]
         if changed or (diff and not applied.refused):
             lines += _left(tree, each=diff)
         lines += [_line("  note: ", note) for note in tree.notes]
@@ -125,7 +125,7 @@ def refusal(applied: Applied) -> RenderableType:
         parts += [_line("", f"{tree.root}:"), problems(tuple(dict.fromkeys(tree.problems)))]
         if tree.edits:
             parts += [_line("", "the edits since fp4patch wrote the files, as a diff to keep:")]
-            parts += [Verbatim(tree.edits)]
+            parts += [verbatim(tree.edits)]
     return Group(*parts)
 
 

@@ -139,7 +139,7 @@ GPUS = (Arch(12, 0), GB10)
 
 
 class Reach(StrEnum):
-    """FP4 support that a GPU gets from code compiled for a set of targets."""
+    """FP4 support that a GPU gets from code compiled for a set of targets, the best first."""
 
     SUFFIXED = "native"
     """The GPU loads a cubin whose target has the FP4 instructions, or any cubin of kernels that need none."""
