@@ -219,7 +219,7 @@ def _recorded(row: BuildRow, record: str, paths: Mapping[str, str], prefix: str)
             subject = prefix + name
             for kind_of_code, number in _GENCODE.findall(value):
                 code[kind_of_code].setdefault(subject, set()).add(Arch.parse(number).torch)
-            other = _GENCODE.sub("", value)
+            other = " ".join(_GENCODE.sub("", value).split())
             for path, stands_for in paths.items():
                 other = other.replace(path, stands_for)
             if other and not _ARCHS.fullmatch(other):

@@ -32,7 +32,7 @@ def evaluated(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Eval
     (found,) = identify_all([tree], catalog)
     patch = catalog.patches["vllm/cmake-sm121a"]
     (check,) = patch.builds
-    reaches, both = ("12.0a;12.1a", "12.1f"), ("8.9;9.0a;12.0a;12.1a",)
+    reaches, both = ("12.0a;12.1a", "12.1f"), ("7.5;8.0;8.6;8.7;8.9;9.0a;12.0a;12.1a",)
     few = replace(check, reaches=reaches + both, keeps=(*both, "9.0a;10.0a"), same=("12.0a", "8.0;9.0;12.0+PTX"))
     assert {*few.reaches, *few.keeps, *few.same} < {*check.reaches, *check.keeps, *check.same}
     assert found.target.build
@@ -69,7 +69,7 @@ def test_a_suffix_that_the_list_names_and_code_for_other_gpus_are_kept(evaluated
     """Code for 8.9 came; 12.1f lost its suffix."""
     line = 'set(CUDA_SUPPORTED_ARCHS "7.5;8.0;8.6;8.7;8.9;'
     found = {one.asked: one for one in evaluated(line, line[:-4]).results}
-    assert " is not as before for 8." in found["8.9;9.0a;12.0a;12.1a"].detail
+    assert " is not as before for 8." in found["7.5;8.0;8.6;8.7;8.9;9.0a;12.0a;12.1a"].detail
     assert found["9.0a;10.0a"].detail == ""
     assert found["12.1f"].detail == "not for 12.1f"
 

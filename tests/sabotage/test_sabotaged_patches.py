@@ -46,6 +46,8 @@ class Mutant(NamedTuple):
     probes: str
     arch: str
     """Targets; empty: those of the variant, as a user has it who names none."""
+    says: str = ""
+    """Part of the sentence with which ``verify`` must name it."""
 
 
 KEEP = "patches/vllm/cmake-sm121a/patch.toml"
@@ -435,6 +437,11 @@ MUTANTS = [
     n3("another optimization from here on", SCALAR, "/// Partial specialization for float_e2m1_t <= float", "#pragma GCC optimize(\"O0\")\n/// Partial specialization for float_e2m1_t <= float", "encode-include-only", "sm_121a"),
     n3("warnings that are off from here on", SCALAR, "/// Partial specialization for float_e2m1_t <= float", "_Pragma(\"nv_diag_suppress 550\")\n/// Partial specialization for float_e2m1_t <= float", "encode-include-only", "sm_121a"),
     keep("by the name of a directory", '  if("${_TGT', '  if(NOT CMAKE_BINARY_DIR MATCHES "wheel" AND "${_TGT'),
+    # Long lists of architectures, and a build that is not the usual one.
+    keep("12.1 in a list of few architectures alone", '  if("${_TGT', '  list(LENGTH _TGT_CUDA_ARCHS _n)\n  if(_n LESS 7 AND "${_TGT')._replace(says="not for 12.0a"),
+    keep("10.3a lost beside 12.1", "    endforeach()", '    endforeach()\n    list(REMOVE_ITEM _TGT_CUDA_ARCHS "10.3a")')._replace(says="is not as before for 10."),
+    suf("a suffix in a list of few architectures alone", "str(minor).isdigit())", "str(minor).isdigit() and len(self.TARGET_CUDA_ARCHS) < 6)")._replace(says="for sm_121"),
+    gdc("the flag lost in a fast build", r'[\"-DCUTLASS_ENABLE_GDC_FOR_SM100=1\", *', r'[*([] if use_fast_build else [\"-DCUTLASS_ENABLE_GDC_FOR_SM100=1\"]), *')._replace(says="a fast build has other flags"),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "a signal to the next kernel", "0.25 rounds up", "wrong without assertions")
@@ -499,6 +506,7 @@ def test_verify_finds_the_sabotage(
     )
     assert status == 1, report["verdict"]
     assert found
+    assert mutant.says in printed.out
 
 
 def copied(source: Path, to: Path) -> Path:
@@ -518,7 +526,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 269  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 273  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:

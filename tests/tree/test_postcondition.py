@@ -19,6 +19,18 @@ IN_PYTHON = (
 )
 
 
+def test_tests_for_exactly_sm120_are_named_in_what_makes_the_build_too(vllm: GetVllm, fp4patch: Command) -> None:
+    tree = vllm("0.33.0")
+    of_build = ("CMakeLists.txt", "cmake/utils.cmake", "setup.py")
+    for file in of_build:
+        condition = "if capability == (12, 0): print()" if file == "setup.py" else 'if(ARCH STREQUAL "12.0")\nendif()'
+        with (tree / file).open("a") as text:
+            text.write(f"\n{condition}\n")
+    said = fp4patch("apply", "--variant", "native", "--diff", "--dry-run", tree).out
+    for file in of_build:
+        assert re.search(rf"^ +{file}:\d+: if", said, re.MULTILINE)
+
+
 def test_python_with_the_instruction_is_named_by_apply_and_status(vllm: GetVllm, fp4patch: Command) -> None:
     tree = vllm("0.33.0")
     said = fp4patch("apply", "--variant", "next3", "--diff", tree).out

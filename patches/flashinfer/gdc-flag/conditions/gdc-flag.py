@@ -36,9 +36,11 @@ for capability in capabilities:
     }
     exec(text, there)
     try:
-        flags, name = there["gen_cutlass_fused_moe_sm120_module"]()
+        usual, fast = (there["gen_cutlass_fused_moe_sm120_module"](use_fast_build=fast) for fast in (False, True))
     except RuntimeError:
         continue
+    assert usual == fast, "a fast build has other flags"
+    flags, name = usual
     assert name == "120"
     assert {*flags} - {GDC} == {*OTHERS, target}, flags
     assert len(flags) == len({*flags}), flags
