@@ -227,9 +227,11 @@ class Operands:
         return f"lift_flush({bits})" if flush else bits
 
     def two_singles(self) -> tuple[str, str]:
-        """Return the bits of two float32, the lower register's first; F32 names one register for both, NP negates the
-        upper one."""
+        """Return the bits of two float32, the lower register's first; F32 names one register for both, as an immediate
+        is for both, and NP negates the upper one."""
         source = self._take("source")
+        if isinstance(source, Real):
+            return single_bits(source), single_bits(source)
         parts = ("F32x2.HI_LO", "F32x2.HI_LO.NP", "F32")
         if not isinstance(source, Register) or source.inverted or source.part not in parts:
             raise Lacks("a source is not two floats")

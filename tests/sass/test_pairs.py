@@ -58,6 +58,15 @@ FORMS: dict[str, tuple[str, tuple[float, ...]]] = {
         "mov.b64 v0, {a0, a1}; mov.b64 v1, {a2, a2}; mov.b64 v2, {a4, a5}; fma.rn.f32x2 v3, v0, v1, v2;" + BOTH,
         (21, 28),
     ),
+    "one constant for both": (
+        "mov.b64 v0, {a0, a3}; mov.b32 r0, 0fBE800000; mov.b64 v1, {r0, r0}; mul.rn.f32x2 v3, v0, v1;" + BOTH,
+        (-0.5, 1.75),
+    ),
+    "two constants": (
+        "mov.b64 v0, {a0, a3}; mov.b32 r0, 0fBE800000; mov.b32 r1, 0f40400000; mov.b64 v1, {r0, r1};"
+        "fma.rn.f32x2 v3, v0, v1, v1;" + BOTH,
+        (-0.75, -18),
+    ),
     "negated": (
         "neg.f32 a2, a2; neg.f32 a3, a3; mov.b64 v0, {a0, a1}; mov.b64 v1, {a2, a3}; mov.b64 v2, {a4, a5};"
         "fma.rn.f32x2 v3, v0, v1, v2;" + BOTH,

@@ -73,6 +73,7 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
         {"r2": f(2), "r3": f(3), "r4": f(5)},
         {"r2": f(12), "r3": f(18)},
     ),
+    ("FMUL2 R0,-R2.F32x2.HI_LO,-1", {"r2": f(1), "r3": f(-2)}, {"r0": f(1), "r1": f(-2)}),
     ("FADD2 R0,R2.F32x2.HI_LO,R2.F32x2.HI_LO", {"r2": f(1), "r3": f(2)}, {"r0": f(2), "r1": f(4)}),
     ("F2I.U64.TRUNC R0,R2", {"r2": f(2**33 + 2**10)}, {"r0": 0x400, "r1": 2}),
     ("F2I.U64.TRUNC R0,R2", {"r2": f(-3)}, {"r0": 0, "r1": 0}),
