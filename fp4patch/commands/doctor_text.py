@@ -118,13 +118,11 @@ def _tree(tree: TreeReport, *, details: bool) -> RenderableType:
 
 
 def proof_text(proof: ProofReport) -> RenderableType:
-    """Return whether the statements hold, the labels of the image, then each statement with its result."""
+    """Return whether the statements hold, then each with its result, among them the labels of the image."""
     levels = [LEVELS[row.verdict] for row in proof.statements]
     findings = [Finding(LEVELS[row.verdict], row.subject, row.detail) for row in proof.statements]
-    labels = [(f" {name}", value) for name, value in sorted(proof.labels.items())]
     return Group(
         _summary(joined("proof of", proof.subject, proof.image), levels),
-        table([whole(style="dim"), folded()], labels) if labels else Group(),
         _findings(findings),
         *(Text(f"note: {printable(note)}") for note in proof.notes),
     )

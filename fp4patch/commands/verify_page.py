@@ -12,7 +12,6 @@ from itertools import filterfalse
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import templates, verify_text
 from fp4patch.console import problem_lines
-from fp4patch.core.wording import counted
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport, headline, reason
 from fp4patch.sass.instruction import Instruction, InstructionClass
@@ -31,7 +30,6 @@ def page(reports: Sequence[VerifyReport]) -> str:
         texts=verify_text,
         problem_lines=problem_lines,
         reason=reason,
-        comparison=comparison,
         packed_rows=packed_rows,
         by_change=by_change,
     )
@@ -85,14 +83,3 @@ def _side(listing: SassListing | None, code: Instruction | None) -> tuple[str, s
         return None
     label = listing.labels.get(code.address, "")
     return label, f"{code.address:04x}", code.text, COLOURED.get(code.cls, "")
-
-
-def comparison(result: ProbeResult) -> str:
-    """Return the difference between the two listings in one line."""
-    before, after = result.before, result.after
-    if result.kind is ProbeKind.HOST:
-        return "host pass: it has to compile, and has no listing"
-    if before and after:
-        same = f"identical: not one byte of the {counted(before.size, 'instruction')} differs"
-        return same if result.identical else f"{before.size:,} → {after.size:,} instructions"
-    return f"machine code only {'before' if before else 'after'} the patches" if before or after else "no machine code"
