@@ -69,26 +69,16 @@ def cubin_length(window: Window) -> int | None:
         table = window.peek(length)[fields.shoff : fields.shoff + SECTION.size * fields.shnum]
         rows = SECTION.iter_unpack(table[: len(table) // SECTION.size * SECTION.size])
         length = max(length, *(begin + size for _, kind, _, _, begin, size, *_ in rows if kind in _STORED), 0)
-    room = window.size - window.position
-    if length > room:
-        raise BinaryError(
-            f"{window.name} is damaged: the cubin at byte {window.position} has {length} bytes, and {room} follow",
-            help="it was cut off, or has other contents than its name states; get it again",
-        )
+    window.require(length, "a cubin")
     return length if length <= LARGEST else None
 
 
-def check_whole(head: bytes, size: int, name: str) -> None:
+def check_whole(window: Window) -> None:
     """Raise BinaryError if an ELF file is shorter than its header states."""
-    if len(head) < HEADER.size or head[4] != 2:  # 2: 64 bits
-        return
-    fields = Header._make(HEADER.unpack_from(head))
-    needed = fields.shoff + fields.shentsize * fields.shnum
-    if needed > size:
-        raise BinaryError(
-            f"{name} is damaged: its section table ends at byte {needed}, and the file has {size}",
-            help="it was cut off; get it again",
-        )
+    head = window.peek(HEADER.size)
+    if len(head) == HEADER.size and head[4] == 2:  # 2: 64 bits
+        fields = Header._make(HEADER.unpack(head))
+        window.require(fields.shoff + fields.shentsize * fields.shnum, "the ELF file")
 
 
 def parse(data: bytes, name: str) -> Cubin:

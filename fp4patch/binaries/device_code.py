@@ -36,7 +36,6 @@ _PTX_DECODE = re.compile(rb"\bcvt\.rn(?:\.relu)?\.(?:f16x2|bf16x2)\.e2m1x2")
 # Modifiers are bounded: a text that begins the same instruction again and again would else take its square in time.
 _PTX_MATRIX = re.compile(rb"\b(?:mma|tcgen05\.mma)\.[\w.:]{0,120}kind::(?:mxf4|(?:mxf8f6f4|f8f6f4)[\w.:]*\.e2m1)")
 _PTX_ENTRY = re.compile(rb"\.entry\s+([\w$]*(?:fp4|FP4|e2m1)[\w$]*)")
-_PTX_BORDERS = (b"0f3E800000", b"0f3F400000", b"0f3FA00000", b"0f3FE00000", b"0f40200000", b"0f40600000", b"0f40A00000")
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class _Image:
 def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -> BinaryFile | None:
     """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
     window = Window(member.stream, member.name, member.size, tick)
-    cubin.check_whole(window.peek(64), member.size, member.name)
+    cubin.check_whole(window)
     groups: dict[tuple[bool, int, int, str], list[Fp4Code]] = defaultdict(list)
     loads: dict[_LoadKey, list[tuple[Fp4Code, list[LostKernel], Sequence[str]]]] = defaultdict(list)
     number = 0
@@ -95,14 +94,13 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
 
 
 def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
-    name = f"{unit.name} (fatbin at byte {unit.position})" if unit.container else unit.name
     if entry.kind == "lto" or (unit.container and entry.arch.major < fatbin.FIRST_WITH_FP4):
         return _Image(entry, entry.arch, Fp4Code())
-    data = fatbin.unpack(entry, name)
+    data = fatbin.unpack(entry, unit.name)
     if entry.kind == "ptx":
         return _Image(entry, entry.arch, scan_ptx(data))
     light = replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
-    parsed = cubin.parse(data, name)
+    parsed = cubin.parse(data, unit.name)
     if parsed.arch.major < fatbin.FIRST_WITH_FP4:
         return _Image(light, parsed.arch, Fp4Code())
     found = sass_bits.by_function(data, parsed.functions)
@@ -187,9 +185,7 @@ def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostK
             lost = {kind: number for kind, number in _classes(there.code).items() if number and not own[kind]}
             if here.code.encoders:
                 lost = {kind: number for kind, number in lost.items() if kind not in ("nearest", "stochastic")}
-            # A copy that stores constants lost an instruction only if the other copy reads its input.
-            idle = here.idle if here.idle is not Idle.UNREAD or there.idle is None else None
-            idle = Idle.PRINTS if here.prints and not there.prints else idle
+            idle = Idle.PRINTS if here.prints and not there.prints else here.idle
             if lost:
                 kernel = LostKernel(name, image.label, lost, idle)
                 yield replace(kernel, reason=_reason(kernel, keeps=keeps, tensor_memory=there.tensor_memory))
@@ -235,22 +231,15 @@ def _reason(kernel: LostKernel, *, keeps: Collection[str] = (), tensor_memory: b
 
 
 def scan_ptx(text: bytes) -> Fp4Code:
-    """Return the FP4 code of a PTX file. It recognises software encoders that compare floats with the thresholds."""
+    """Return the FP4 instructions of a PTX file; software encoders are recognised in machine code alone."""
     named = tuple(found[1].decode() for found in _PTX_ENTRY.finditer(text))
     if b"e2m1" not in text and b"mxf4" not in text:  # most texts; the expressions would take a hundred times as long
-        return Fp4Code(encoders=_ptx_encoders(text), named=named)
+        return Fp4Code(named=named)
     roundings = [found[1] for found in _PTX_ENCODE.finditer(text)]
     return Fp4Code(
         nearest=roundings.count(b"n"),
         stochastic=roundings.count(b"s"),
         decodings=sum(1 for _ in _PTX_DECODE.finditer(text)),
         matrix=sum(1 for _ in _PTX_MATRIX.finditer(text)),
-        encoders=_ptx_encoders(text),
         named=named,
     )
-
-
-def _ptx_encoders(text: bytes) -> dict[str, int]:
-    if not all(border in text for border in _PTX_BORDERS):
-        return {}
-    return {"threshold or predicate_sum": text.count(b"0f40200000")}

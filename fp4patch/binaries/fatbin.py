@@ -60,7 +60,7 @@ class DriverModule:
     """Contents of one driver module: a fatbin's entries, or one cubin."""
 
     name: str
-    position: int
+    """Name for messages: the file's, and where a fatbin begins in it."""
     entries: Iterator[FatbinEntry]
     """The entries as they are read: each payload replaces the one before it in memory, unless the reader keeps it."""
     container: bool
@@ -80,22 +80,16 @@ def driver_modules(window: Window) -> Iterator[DriverModule]:
                 window.skip(4, "a magic number")
                 continue
             cubin = window.take(length, "a cubin")
-            yield DriverModule(
-                window.name, at, iter([FatbinEntry("cubin", Arch(0, 0), "none", length, cubin)]), container=False
-            )
+            entry = FatbinEntry("cubin", Arch(0, 0), "none", length, cubin)
+            yield DriverModule(window.name, iter([entry]), container=False)
             continue
         if not _plausible(window):
             window.skip(4, "a magic number")  # the magic number as data: a program that reads fatbins has it
             continue
         _, _, _, length = _CONTAINER.unpack(window.take(_CONTAINER.size, "a fatbin"))
-        if at + _CONTAINER.size + length > window.size:
-            raise BinaryError(
-                f"{window.name} is damaged: the fatbin at byte {at} has {length} bytes,"
-                f" and {window.size - at - _CONTAINER.size} follow",
-                help="it was cut off, or has other contents than its name states; get it again",
-            )
+        window.require(length, "a fatbin")
         entries = _entries(window, window.position + length)
-        yield DriverModule(window.name, at, entries, container=True)
+        yield DriverModule(f"{window.name} (fatbin at byte {at})", entries, container=True)
         for _ in entries:
             pass  # what the reader left
 

@@ -38,14 +38,18 @@ class Window:
         with memoryview(self._held) as held:
             return bytes(held[self._at : self._at + length])
 
+    def require(self, length: int, what: str) -> None:
+        """Raise BinaryError if fewer bytes follow than something claims to have; nothing is read."""
+        if length > (room := self.size - self.position):
+            raise BinaryError(
+                f"{self.name} is damaged: {what} at byte {self.position} has {length} bytes, and {room} follow",
+                help="it was cut off, or has other contents than its name states; get it again",
+            )
+
     def take(self, length: int, what: str) -> bytes:
         """Return the next bytes, all of them; BinaryError if the file ends before."""
         taken = self.peek(length)
-        if len(taken) < length:
-            raise BinaryError(
-                f"{self.name} is damaged: {what} at byte {self.position} has {length} bytes, and {len(taken)} follow",
-                help="it was cut off, or has other contents than its name states; get it again",
-            )
+        self.require(length, what)
         self._at += length
         if self._at > _STRETCH << 10:
             self._forget()
@@ -83,7 +87,7 @@ class Window:
         while len(self._held) < length:
             piece = self._stream.read(max(CHUNK, length - len(self._held)))
             if not piece:
-                self._ended = True
+                self._ended, self.size = True, self._begin + len(self._held)
                 return
             self._tick(len(piece))
             self._held += piece
