@@ -18,8 +18,8 @@ from fp4patch.sass.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, SECTION, SYMBOL
 
 _EM_CUDA = 190
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
-_CALLS, _COMPAT = 0x70000001, 0x70000086
-_READ = (SYMTAB, NOTE, _CALLS, _COMPAT)
+_COMPAT = 0x70000086
+_READ = (SYMTAB, NOTE, _COMPAT)
 _STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
 _SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("rest", "<u8", 2)])
 _ENTRY = 0x10  # st_other of a kernel; device functions have it not
@@ -39,8 +39,6 @@ class DeviceFunction:
     begin: int
     end: int
     kernel: bool
-    calls: frozenset[str] = frozenset()
-    """Names of the functions that it calls, as the compiler lists them."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +98,14 @@ def _parse(elf: Elf) -> Cubin:
     # Together no more than the file: one place read as thousands of sections would take hours.
     if any(section.end > len(data) for section in read) or sum(section.size for section in read) > len(data):
         raise ValueError("section")
-    kernels, calls = _kernels(elf), _calls(elf)
+    kernels = _kernels(elf)
     functions, note, compat = [], b"", b""
     for index, section in enumerate(elf.sections):
         if section.kind == _COMPAT:
             compat = elf.content(section)
         elif section.flags & EXECUTABLE and section.size:
             name = elf.name(section).removeprefix(".text.")
-            called = frozenset(calls.get(index, ()))
-            functions.append(DeviceFunction(name, section.begin, section.end, index in kernels, called))
+            functions.append(DeviceFunction(name, section.begin, section.end, index in kernels))
         elif section.kind == NOTE and elf.name(section) == ".note.nv.tkinfo":
             note += elf.content(section)
     functions.sort(key=lambda function: function.begin)
@@ -121,22 +118,6 @@ def _kernels(elf: Elf) -> set[int]:
         symbols = np.frombuffer(elf.content(table)[: table.size // SYMBOL.size * SYMBOL.size], _SYMBOL)
         kernels |= set(symbols["section"][symbols["other"] & _ENTRY != 0].tolist())
     return kernels
-
-
-def _calls(elf: Elf) -> dict[int, set[str]]:
-    """Return for each section of code the names of the functions that it calls, by the compiler's call graph."""
-    found: dict[int, set[str]] = {}
-    for section in elf.sections:
-        if section.kind != _CALLS:
-            continue
-        symbols, pairs = elf.sections[section.link], elf.content(section)
-        names = elf.sections[symbols.link].begin
-        for caller, callee in struct.iter_unpack("<II", pairs[: len(pairs) // 8 * 8]):
-            if caller and max(caller, callee) < symbols.size // SYMBOL.size:
-                at = names + elf.symbol(symbols, callee).name_at
-                name = elf.data[at : at + 64].partition(b"\0")[0].decode(errors="replace")
-                found.setdefault(elf.symbol(symbols, caller).section, set()).add(name)
-    return found
 
 
 def _arch(head: Header, note: bytes, compat: bytes) -> Arch:

@@ -16,7 +16,6 @@ from fp4patch.binaries.report import (
     FP4_CLASSES,
     BinaryFile,
     Fp4Code,
-    Idle,
     ImageGroup,
     Loading,
     LoadOutcome,
@@ -185,9 +184,8 @@ def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostK
             lost = {kind: number for kind, number in _classes(there.code).items() if number and not own[kind]}
             if here.code.encoders:
                 lost = {kind: number for kind, number in lost.items() if kind not in ("nearest", "stochastic")}
-            idle = Idle.PRINTS if here.prints and not there.prints else here.idle
             if lost:
-                kernel = LostKernel(name, image.label, lost, idle)
+                kernel = LostKernel(name, image.label, lost, here.idle)
                 yield replace(kernel, reason=_reason(kernel, keeps=keeps, tensor_memory=there.tensor_memory))
                 break
 

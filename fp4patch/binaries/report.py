@@ -32,11 +32,9 @@ class LoadOutcome(StrEnum):
 class Idle(StrEnum):
     """Sign that a kernel does nothing of use. Closed."""
 
-    EMPTY = "do nothing"
+    EMPTY = "do nothing, or print"
     UNREAD = "store constants"
     """It writes and reads no memory, so its stores depend on its arguments alone."""
-    PRINTS = "can print or assert"
-    """The copy with the FP4 instructions cannot: it says which architecture it needs."""
 
 
 FP4_CLASSES = ("nearest", "stochastic", "decodings", "matrix")

@@ -64,8 +64,6 @@ PATTERNS = (
     BitPattern("matrix", _UTCMMA, 0x0000030080, 0x0000000080),
 )
 
-_NOP, _EXIT, _BRA, _CALLS = 0x118, 0x14D, 0x147, (0x143, 0x144)
-
 # Properties of an opcode, as bits; of a function, those that any of its instructions has.
 _CLASS, _READ, _WRITE, _CALL, _TENSOR_MEMORY = (1 << bit for bit in range(5))
 _READS = (0x180, 0x181, 0x1AE, 0x1B4, 0x1BA, 0x18A, 0x18B, 0x1A8, 0x1A9, 0x199, 0x160, 0x161, 0x163, 0x166, 0x167)
@@ -80,7 +78,7 @@ for _opcodes, _has in (
     ([pattern.opcode for pattern in PATTERNS], _CLASS),
     (_READS, _READ),
     (_WRITES, _WRITE),
-    (_CALLS, _CALL),
+    ((0x144,), _CALL),  # CALL.REL, of a function beside it; CALL.ABS is of the driver's: vprintf, __assertfail
     ((_UTCMMA,), _TENSOR_MEMORY),
 ):
     _PROPERTIES[list(_opcodes)] |= np.uint8(_has)
@@ -90,10 +88,6 @@ _RAREST = np.array(
 )
 """Each encoder's rarest constant, in the instruction that it belongs to."""
 
-_EMPTY_AT_MOST = 4
-"""Instructions of a kernel that does nothing."""
-_PRINT = ("vprintf", "__assertfail")
-"""Functions of the driver by which a kernel prints."""
 _FP4_NAME = re.compile(r"fp4|e2m1", re.IGNORECASE)
 
 
@@ -106,16 +100,9 @@ class FunctionCode:
     """In which way a kernel does nothing of use, if it does not."""
     tensor_memory: bool = False
     """True if it multiplies in SM100's tensor memory, on operands of any type."""
-    prints: bool = False
-    """True if it is a kernel that can print, or assert."""
 
 
 _NOTHING = FunctionCode(Fp4Code())
-
-
-def _words(code: bytes) -> NDArray[np.uint64]:
-    """Return the instructions, each as its lower and its upper half."""
-    return np.frombuffer(code[: len(code) - len(code) % WORD], "<u8").reshape(-1, 2)
 
 
 def _classes(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -132,7 +119,7 @@ def by_function(data: bytes, functions: Sequence[DeviceFunction]) -> list[Functi
     """Return what each of a cubin's functions holds; ``data`` is the cubin."""
     codes = [data[f.begin : f.end - (f.end - f.begin) % WORD] for f in functions]
     borders = np.cumsum([0, *(len(code) // WORD for code in codes)])
-    words = _words(b"".join(codes))
+    words = np.frombuffer(b"".join(codes), "<u8").reshape(-1, 2)  # each as its lower and its upper half
     opcodes = (words[:, 0] & 0x1FF).astype(np.uint16)
     properties = _PROPERTIES[opcodes]
     has = [int(np.bitwise_or.reduce(properties[a:b])) if b > a else 0 for a, b in pairwise(borders)]
@@ -145,30 +132,25 @@ def by_function(data: bytes, functions: Sequence[DeviceFunction]) -> list[Functi
     counts = zip(*map(by_owner, _classes(words, opcodes).values()), strict=True)
     constants = by_owner(np.flatnonzero(np.isin(words[:, 0] & CONSTANTS, _RAREST)))
     encoders = [recognise(code) if may else {} for code, may in zip(codes, constants, strict=True)]
-    return list(map(_function, functions, codes, has, counts, encoders))
+    return list(map(_function, functions, has, counts, encoders))
 
 
-def _function(
-    function: DeviceFunction, code: bytes, has: int, counts: tuple[int, ...], encoders: dict[str, int]
-) -> FunctionCode:
+def _function(function: DeviceFunction, has: int, counts: tuple[int, ...], encoders: dict[str, int]) -> FunctionCode:
     fp4 = bool(encoders or any(counts))
-    idle = _idle(code, has) if function.kernel and not fp4 else None
+    idle = _idle(has) if function.kernel and not fp4 else None
     named = function.kernel and _FP4_NAME.search(function.name)
     tensor_memory = bool(has & _TENSOR_MEMORY)
-    prints = function.kernel and not function.calls.isdisjoint(_PRINT)
-    if not (fp4 or idle or named or tensor_memory or prints):
+    if not (fp4 or idle or named or tensor_memory):
         return _NOTHING
     names = (function.name,) if named else ()
     own = dict(zip(FP4_CLASSES, counts, strict=True))
-    return FunctionCode(Fp4Code(**own, encoders=encoders, named=names), idle, tensor_memory, prints)
+    return FunctionCode(Fp4Code(**own, encoders=encoders, named=names), idle, tensor_memory)
 
 
-def _idle(code: bytes, has: int) -> Idle | None:
+def _idle(has: int) -> Idle | None:
     """Return in which way a kernel does nothing of use, if it does not."""
     if has & _CALL:
         return None
-    if not has & _WRITE and len(code) <= 32 * WORD:
-        opcodes = (_words(code)[:, 0] & 0x1FF).tolist()
-        left = [opcode for opcode in opcodes if opcode not in (_NOP, _BRA)]  # the branch to itself at the end
-        return Idle.EMPTY if len(left) <= _EMPTY_AT_MOST and _EXIT in left else None
-    return Idle.UNREAD if has & _WRITE and not has & _READ else None
+    if not has & _WRITE:
+        return Idle.EMPTY
+    return None if has & _READ else Idle.UNREAD
