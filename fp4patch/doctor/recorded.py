@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
+from pydantic import TypeAdapter
 
-from fp4patch.adapters.result import BuildRow, JitTargets
+from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries.findings import Finding
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Gate, Target
-from fp4patch.core.arch import GPUS, Arch, Reach
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.results import State
 from fp4patch.core.wording import suggested
@@ -34,6 +35,7 @@ TREE = Path("/the-tree")
 """Stands for the directory of a recorded tree."""
 CUDA = "{cuda}"
 """Stands for the CUDA release of the question in the message of a build that stops."""
+_rows_type = cache(lambda: TypeAdapter(BuildRow))
 
 
 @dataclass(frozen=True)
@@ -134,16 +136,7 @@ def _rows(
 
 
 def _row(cuda: str, asked: str, row: Mapping[str, Any]) -> BuildRow:
-    on = {
-        Arch.parse(gpu): JitTargets(
-            {name: tuple(archs) for name, archs in made.get("modules", {}).items()},
-            made.get("stops", "").replace(CUDA, cuda),
-        )
-        for gpu, made in row.get("on", {}).items()
-    }
-    reaches = dict(zip(GPUS, map(Reach, row["reaches"]), strict=bool(row["reaches"])))
-    stops, error = row.get("stops", "").replace(CUDA, cuda), row.get("error", "")
-    return BuildRow(cuda, asked, tuple(row["kernels"]), on=on, reaches=reaches, stops=stops, error=error)
+    return _rows_type().validate_json(json.dumps({"cuda": cuda, "asked": asked, **row}).replace(CUDA, cuda))
 
 
 def _opened(

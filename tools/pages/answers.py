@@ -25,7 +25,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Gate, Target
 from fp4patch.commands.explore_page import LISTS
 from fp4patch.core import progress
-from fp4patch.core.arch import GPUS, Arch
+from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has
 from fp4patch.core.document import SCHEMA
 from fp4patch.core.results import State
@@ -120,12 +120,12 @@ def _made(facts: TreeFacts, cuda: str, lists: Sequence[str]) -> list[dict[str, A
 def _recorded(row: BuildRow) -> dict[str, Any]:
     """Return the facts of a row; keys without a value are left out."""
     on = {
-        str(gpu): {"stops": made.stops.replace(row.cuda, CUDA)} if made.stops else {"modules": made.modules}
+        str(gpu): {"modules": {} if made.stops else made.modules, "stops": made.stops.replace(row.cuda, CUDA)}
         for gpu, made in row.on.items()
     }
     facts = {"on": on, "stops": row.stops.replace(row.cuda, CUDA), "error": row.error}
     given = {key: value for key, value in facts.items() if value}
-    return {"kernels": row.kernels, "reaches": [row.reaches[gpu].value for gpu in GPUS if gpu in row.reaches]} | given
+    return {"kernels": row.kernels, "reaches": {str(gpu): reach.value for gpu, reach in row.reaches.items()}} | given
 
 
 def text_of(
