@@ -10,6 +10,7 @@ from packaging.version import Version
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import read_table
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.target import Defect
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.release import covers, is_version
 from fp4patch.doctor.host import Host
@@ -17,18 +18,11 @@ from fp4patch.doctor.host import Host
 RECORD = "records/known.toml"
 
 
-@dataclass(frozen=True)
-class KnownDefect:
+@dataclass(frozen=True, kw_only=True)
+class KnownDefect(Defect):
     """A defect of a package; records/known.toml explains the fields."""
 
-    subject: str
     distributions: tuple[str, ...]
-    versions: str
-    gpus: tuple[Arch, ...]
-    level: Level
-    found: str
-    remedy: str
-    link: str
     beside: str = ""
 
 
@@ -71,13 +65,13 @@ def refused_by_pytorch(archs: Iterable[Arch], release: Version | None, *, cmake:
 def examine(host: Host, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:
     """Return a finding for each defect of what is installed. ``gpus``: those that matter, if known; ``nvcc``: its
     release, or nothing."""
-    findings = []
+    findings, matter = [], set(map(str, gpus or GPUS))
     for defect in read(load().root).known:
         installed = host.distribution(*defect.distributions)
         version = nvcc if "nvcc" in defect.distributions else installed.version if installed else ""
-        has_it = set(defect.gpus) & set(gpus or GPUS) and is_version(version) and covers(defect.versions, version)
+        has_it = matter & set(defect.gpus) and is_version(version) and covers(defect.versions, version)
         if has_it and (not defect.beside or host.distribution(defect.beside)):
-            level = defect.level if gpus else Level.YELLOW
+            level = Level(defect.level) if gpus else Level.YELLOW
             subject = f"{defect.subject} {version}"
             findings.append(Finding(level, subject, defect.found, defect.remedy, link=defect.link))
     return tuple(findings)
