@@ -20,17 +20,15 @@ from fp4patch.binaries.report import (
     Loading,
     LoadOutcome,
     LostKernel,
-    readable_names,
+    readable,
     total,
 )
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.cuda import ptx_needs
-from fp4patch.core.wording import counted, listed
+from fp4patch.core.wording import counted, listed, shortened
 
 _NOTHING = "nothing"
 _NOT_BUILT = (LoadOutcome.LOST, LoadOutcome.OTHER, LoadOutcome.ABSENT, LoadOutcome.UNWRITTEN)
-_SHOWN = 3
-"""Libraries that are named; the JSON document has all."""
 _PROFILER = re.compile(r"(^|[/!])lib(cupti|nvperf|checkpoint)[\w.]*$")
 """NVIDIA's profilers hold one fatbin for each generation of GPUs: most load nowhere, and no model runs them."""
 
@@ -128,7 +126,7 @@ def _decided(about: _OneGpu) -> Answer:
         return Answer(gpu, Level.RED, verdict, _missing_why(about), _remedy(about, about.missing))
     lost = [file.name for file, _ in rows if _is_lost_library(file, gpu)]
     if lost:
-        why = f"{_some(lost)} has code for its family, and none for {gpu}"
+        why = f"{shortened(lost)} has code for its family, and none for {gpu}"
         return Answer(gpu, Level.RED, "a library does not load", (why,), _remedy(about, []))
     absent = about.absent.total()
     reached = sum(row.fatbins for row in about.loaded)
@@ -203,7 +201,7 @@ def _collect(about: _OneGpu) -> None:
         about.reservations.append(" ".join(_missing_why(about)))
     names = [f"{n} of {counted(about.fatbins[name], 'fatbin')} of {name}" for name, n in about.absent.most_common()]
     if names and about.loaded:
-        about.reservations.append(f"nothing loads of {_some(names)}")
+        about.reservations.append(f"nothing loads of {shortened(names)}")
     if about.report.sources and about.rows:
         about.reservations.append(f"{counted(about.report.sources, 'CUDA source')} that it may compile: not judged")
     if about.gpu == GB10 and re.search(r"(x86_64|amd64|i686)\.whl$", about.report.source):
@@ -229,7 +227,7 @@ _CLASSES = {
 
 
 def _of_lost(lost: Sequence[LostKernel]) -> str:
-    shown = readable_names(kernel.name for kernel in lost)
+    shown = shortened(readable(kernel.name) for kernel in lost)
     classes = Counter(kind for kernel in lost for kind in kernel.lost)
     holders = listed(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
     idle = Counter(kernel.idle.value for kernel in lost if kernel.idle)
@@ -258,9 +256,9 @@ def _missing_why(about: _OneGpu) -> tuple[str, ...]:
     loads = listed(sorted({row.loads for row in rows} - {_NOTHING}))
     got = [f"{loads}, which does not have it"] if loads else []
     got += [_NOTHING] if any(row.loads == _NOTHING for row in rows) else []
-    names = _some(dict.fromkeys(file.name for file, row in about.rows if any(row is one for one in rows)))
+    names = shortened(file.name for file, row in about.rows if any(row is one for one in rows))
     why = f"{lost} of {counted(lost + reached, 'fatbin')} with FP4 code have it for {holders} alone"
-    kernels = readable_names(kernel.name for row in rows for kernel in row.lost if not kernel.reason)
+    kernels = shortened(readable(kernel.name) for row in rows for kernel in row.lost if not kernel.reason)
     where = f"in {names}" + (f": {kernels}" if kernels else "")
     return f"{why}; of them this GPU loads {listed(got)}", *([where] if names else ())
 
@@ -270,11 +268,6 @@ def _is_lost_library(file: BinaryFile, gpu: Arch) -> bool:
     rows = [row for row in file.loading if row.gpu == gpu]
     family = any(re.fullmatch(rf"(sm|compute)_{gpu.major}\d[af]?", group.arch) for group in file.images)
     return bool(rows) and family and all(row.loads == _NOTHING and row.outcome is LoadOutcome.ABSENT for row in rows)
-
-
-def _some(names: Iterable[str]) -> str:
-    every = list(dict.fromkeys(names))
-    return listed(every if len(every) <= _SHOWN else [*every[:_SHOWN], f"{len(every) - _SHOWN} more"])
 
 
 def _hardware(loading: Iterable[Loading]) -> str:

@@ -112,16 +112,13 @@ def unpack(entry: FatbinEntry, name: str) -> bytes:
 
 
 def _plausible(window: Window) -> bool:
-    """Return whether a plausible first entry follows, or none."""
+    """Return whether a plausible first entry follows."""
     head = window.peek(_CONTAINER.size + _ENTRY.size)
     if len(head) < _CONTAINER.size:
         return False
-    length = _CONTAINER.unpack_from(head)[3]
-    if length == 0:
-        return True
     if len(head) < _CONTAINER.size + _ENTRY.size:
         return True  # cut off: reported when it is read
-    return _sane(_ENTRY.unpack_from(head, _CONTAINER.size), length)
+    return _sane(_ENTRY.unpack_from(head, _CONTAINER.size), _CONTAINER.unpack_from(head)[3])
 
 
 def _sane(fields: tuple[int, ...], room: int) -> bool:

@@ -106,15 +106,6 @@ def readable(mangled: str) -> str:
     return "::".join(part for part in parts if not part.startswith("_GLOBAL__N")) or mangled
 
 
-def readable_names(mangled: Iterable[str]) -> str:
-    """Return the names of some kernels: ``vllm::cvt_fp16_to_fp4, …``. The JSON document has all."""
-    names = list(dict.fromkeys(map(readable, mangled)))
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-
-
-_SHOWN = 3
-
-
 @dataclass(frozen=True)
 class LostKernel(Document):
     """A kernel that has FP4 instructions for another architecture, and none in the copy that this GPU loads."""

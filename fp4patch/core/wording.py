@@ -16,6 +16,12 @@ def listed(items: Iterable[object], last: str = "and") -> str:
     return f"{', '.join(head)} {last} {end}" if head else end
 
 
+def shortened(items: Iterable[str]) -> str:
+    """Return the first three of some names, each once, and how many more there are: ``a, b, c and 5 more``."""
+    every = list(dict.fromkeys(items))
+    return listed(every if len(every) <= 3 else [*every[:3], f"{len(every) - 3} more"])
+
+
 def joined(*parts: str, by: str = " ") -> str:
     """Return the parts that are not empty, joined."""
     return by.join(filter(None, parts))

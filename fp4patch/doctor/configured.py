@@ -21,7 +21,7 @@ from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import BinaryError
 from fp4patch.core.wording import counted, install
 from fp4patch.doctor import settings
-from fp4patch.doctor.projects import Part, of_parts, reserved, with_target
+from fp4patch.doctor.projects import Part, of_parts, reserved, text_of, with_target
 from fp4patch.doctor.result import ProjectReport, Question
 from fp4patch.doctor.settings import Setting
 from fp4patch.doctor.statements import SourceFile, may_have_statements
@@ -29,7 +29,6 @@ from fp4patch.edits.preprocess import Preprocessor
 
 COMMANDS, NINJA = "compile_commands.json", "build.ninja"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
-_LARGEST = 1 << 22
 _TOOLKIT = re.compile(r"/cuda[^/]*/|/nvidia/cu\d+/|/targets/[\w-]+-linux/|^/usr/include/")
 """Headers of the toolkit and the system, which are not the project's statements."""
 
@@ -129,8 +128,7 @@ class _Headers:
 
     def text(self, path: Path) -> str:
         if path not in self.texts:
-            small = path.is_file() and path.stat().st_size <= _LARGEST
-            self.texts[path] = path.read_text(encoding="utf-8", errors="replace") if small else ""
+            self.texts[path] = text_of(path) if path.is_file() else ""
         return self.texts[path]
 
     def find(self, unit: Unit, path: str, name: str) -> str:

@@ -17,7 +17,7 @@ from fp4patch.binaries.findings import Answer, Finding, Level
 from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import UsageError
-from fp4patch.core.wording import counted, listed
+from fp4patch.core.wording import counted, listed, shortened
 from fp4patch.doctor import recipes, settings
 from fp4patch.doctor.builds import quoted
 from fp4patch.doctor.known_defects import refused_by_pytorch
@@ -68,7 +68,7 @@ class Project:
         """
         project = cls(path if path.is_dir() else path.parent)
         for file in _files(path, without):
-            name, text = file.relative_to(project.root).as_posix(), _text(file, largest)
+            name, text = file.relative_to(project.root).as_posix(), text_of(file, largest)
             project.read += 1
             if not name.endswith(SOURCES):
                 project.builds[name] = text
@@ -125,7 +125,8 @@ def _files(path: Path, without: Sequence[Path]) -> Iterator[Path]:
                 yield file
 
 
-def _text(file: Path, largest: int = _LARGEST) -> str:
+def text_of(file: Path, largest: int = _LARGEST) -> str:
+    """Return the text of a file; nothing of one that is larger. UsageError if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= largest else ""
     except OSError as error:
@@ -135,13 +136,13 @@ def _text(file: Path, largest: int = _LARGEST) -> str:
 def build_texts(path: Path) -> dict[str, str]:
     """Return the build files and recipes of a directory. UsageError if one cannot be read."""
     files = (file for file in _files(path, ()) if not file.name.endswith(SOURCES))
-    return {file.relative_to(path).as_posix(): _text(file) for file in files}
+    return {file.relative_to(path).as_posix(): text_of(file) for file in files}
 
 
 def examine(path: Path, question: Question, cuda: Version | None, *, without: Sequence[Path] = ()) -> ProjectReport:
     """Return the report on a project. ``cuda``: the release that compiles it, if it is known."""
     project = Project.at(path, without=without)
-    release = Version(question.cuda) if question.cuda else cuda or Version(FOR_GB10)
+    release = cuda or Version(FOR_GB10)
     found = [settings.of_option(question.asked)] if question.asked else []
     for name, text in project.builds.items():
         own, macros = settings.read(name, text, release)
@@ -231,8 +232,13 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
     """Return the answer of one setting. ``cuda``: that of the toolkit, where neither user nor base image names one."""
     place = _place(setting)
     stated = question.cuda or setting.cuda
-    if stopped := _stopped(gpu, project, setting, question):
-        return stopped
+    wrong = refused_by_pytorch(setting.code, None, cmake=False) if setting.name in _TORCH_LISTS else []
+    if wrong and project.is_extension:
+        why = f"{place}: PyTorch's extensions (torch/utils/cpp_extension.py) do not take {listed(wrong)}"
+        return Answer(gpu, Level.RED, "the build ends", (why,))
+    if stated and (stops := refused(Version(stated), (*setting.code, *setting.ptx))):
+        told = "" if question.cuda else ", which the base image has"
+        return Answer(gpu, Level.RED, "nothing is compiled", (f"{place}: {stops}{told}",), remedies.of("cuda_too_old"))
     chosen = nearest(gpu, setting.code, setting.ptx)
     if chosen is None and setting.unknown:
         return Answer(gpu, Level.NONE, "the architectures are not followed", (f"{place}: {setting.unknown}",))
@@ -250,20 +256,6 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
     if doubtful and answer.level is Level.RED:
         answer = Answer(gpu, Level.NONE, "conditions of the build decide", (*answer.evidence, why))
     return reserved(answer, why) if doubtful else answer
-
-
-def _stopped(gpu: Arch, project: Project, setting: Setting, question: Question) -> Answer | None:
-    """Return the answer of a setting with which the build ends, or whatever it is; None for any other."""
-    place = _place(setting)
-    wrong = refused_by_pytorch(setting.code, None, cmake=False) if setting.name in _TORCH_LISTS else []
-    if wrong and project.is_extension:
-        why = f"{place}: PyTorch's extensions (torch/utils/cpp_extension.py) do not take {listed(wrong)}"
-        return Answer(gpu, Level.RED, "the build ends", (why,))
-    stated = question.cuda or setting.cuda
-    if stated and (stops := refused(Version(stated), (*setting.code, *setting.ptx))):
-        told = "" if question.cuda else ", which the base image has"
-        return Answer(gpu, Level.RED, "nothing is compiled", (f"{place}: {stops}{told}",), remedies.of("cuda_too_old"))
-    return None
 
 
 def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -> Answer:
@@ -334,7 +326,7 @@ def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question) -> Answer
         (compiled, summary(Counter(s.kind for s in compiled))),
         (lost, f"{counted(len(lost), 'FP4 statement')} left out, with {Left.CONSTANT.value}"),
         (software, f"{counted(len(software), 'FP4 statement')} with software in its place"),
-        (unknown, f"{counted(len(unknown), 'FP4 statement')} not judged, which {listed([*deciding][:_SHOWN])} decides"),
+        (unknown, f"{counted(len(unknown), 'FP4 statement')} not judged, which {shortened(deciding)} decides"),
     )
     evidence = (*(f"{what}: {places(some)}" for some, what in rows if some), place)
     if lost or (software and not compiled):
@@ -370,5 +362,4 @@ def _kinds_of(statements: Sequence[Statement]) -> tuple[bool, bool]:
 
 def places(statements: Sequence[Statement]) -> str:
     """Return the places of the first statements, and how many more there are."""
-    names = [statement.place for statement in statements]
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return shortened(statement.place for statement in statements)

@@ -1,6 +1,5 @@
 """``fp4patch doctor``: what is in this machine, these trees, these binaries, and what to do about it."""
 
-import importlib.util
 import os
 import re
 import shutil
@@ -142,9 +141,9 @@ def find(name: str) -> Path | None:
             return Path(name)
     except OSError as error:
         raise UsageError(f"cannot look at {name}: {error.strerror}", help="check its permissions") from None
-    if folder := _installed(name):
+    if name.isidentifier() and (folder := Host.here().package(name)):
         return folder
-    if name.startswith((".", "/", "~")) or name.endswith(_FILES) or not _IMAGE.fullmatch(name):
+    if not _IMAGE.fullmatch(name):
         raise UsageError(f"{name} does not exist", help="name a file, a directory, an installed package or an image")
     return None
 
@@ -275,16 +274,5 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
     return replace(found, requirements=requirements.judge(found, question), variant=variant)
 
 
-_FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")
-"""Suffixes of names that mean a file, even if it does not exist."""
-
-_IMAGE = re.compile(r"[\w.:-]+(/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?")
+_IMAGE = re.compile(r"\w[\w.:-]*(/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?")
 """``vllm/vllm-openai:v0.33.0``, ``localhost:5000/vllm``."""
-
-
-def _installed(name: str) -> Path | None:
-    """Return the directory of a package that this Python could import; nothing is imported."""
-    if not name.isidentifier():
-        return None
-    spec = importlib.util.find_spec(name)
-    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None

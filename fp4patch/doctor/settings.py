@@ -52,7 +52,6 @@ _GENCODE = re.compile(
 _ARCH = re.compile(
     r"(?:^|[\s\"'=,])(?:-arch|--gpu-architecture)(?:\s*=\s*|\s+|[\"']\s*,\s*[\"'])\\?[\"']?(?P<arch>[\w${}()-]+)"
 )
-_CLANG = re.compile(r"--(?:cuda-gpu|offload)-arch=(sm_\d{2,3}[af]?)\b")
 _FLAGS = re.compile(r"\bNVCC_(?:APPEND|PREPEND)_FLAGS\b")
 _CMAKE_COMPARES = re.compile(r"VERSION_(GREATER|LESS|EQUAL)(_EQUAL)?")
 _SIGNS = {"GREATER": ">", "LESS": "<", "EQUAL": "=="}
@@ -405,8 +404,6 @@ def _of_line(place: str, line: str) -> Iterator[Setting]:
             yield _of_list(Setting(place, found["name"], value))
     for found in _GENCODE.finditer(line):
         yield _gencode(place, found["arch"], found["code"])
-    for found in _CLANG.finditer(line):
-        yield Setting(place, "-gencode", found[1], (Arch.parse(found[1]),))
     for found in _ARCH.finditer(line):
         value = found["arch"]
         target = re.fullmatch(r"(sm|compute)_(\d{2,3}[af]?)", value)

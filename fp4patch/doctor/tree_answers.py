@@ -20,7 +20,7 @@ from fp4patch.core.release import covers
 from fp4patch.core.results import State
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor.builds import best_of, names, quoted
-from fp4patch.doctor.projects import places, reserved
+from fp4patch.doctor.projects import places, reserved, with_target
 from fp4patch.doctor.result import Question, Recommendation, TreeReport
 from fp4patch.doctor.statements import Left
 from fp4patch.doctor.tree import TreeFacts, cuda_of
@@ -190,12 +190,11 @@ def _of_header(case: _Case, gate: Gate, gpu: Arch) -> Answer:
     asked, cuda = case.question.asked, case.cuda
     targets = case.targets(gpu) if asked else _suffixed(gpu)
     if not targets:
-        todo = remedies.of("code_for_other_targets", **remedies.target_for(gpu, case.question.gpus))
         why = f"{asked} has no target with a suffix that {gpu} loads"
         if reach(Arch.parse_list(asked, ptx=True), gpu) is Reach.NOTHING:
-            return Answer(gpu, Level.RED, Reach.NOTHING.value, (why,), todo)
+            return with_target(Answer(gpu, Level.RED, Reach.NOTHING.value, (why,)), case.question)
         why = f"{why}; on others it uses {gate.otherwise}, or that of a variant"
-        return Answer(gpu, Level.YELLOW, "software conversion", (why,), todo)
+        return with_target(Answer(gpu, Level.YELLOW, "software conversion", (why,)), case.question)
     if late := _too_old(cuda, targets):
         return Answer(gpu, Level.RED, "nothing is compiled", (late,), remedies.of("cuda_too_old"))
     usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
