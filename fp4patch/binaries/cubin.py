@@ -1,12 +1,10 @@
 """Reader of cubins, which are ELF files: the architecture with its suffix, and the position of the code.
 
-The number of the architecture is in the header's flags, and the suffix only in part: CUDA 12 marks ``a`` there, CUDA 13
-in ``.nv.compat``, and ``f`` is only in the command line that ptxas keeps in ``.note.nv.tkinfo``. So that note is read
-first.
+The number of the architecture is in the header's flags. The suffix is in the command line that ptxas keeps in
+``.note.nv.tkinfo``: of 712 cubins in four wheels, flags and ``.nv.compat`` name another one for 204.
 """
 
 import re
-import struct
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +16,7 @@ from fp4patch.sass.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, SECTION, SYMBOL
 
 _EM_CUDA = 190
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
-_COMPAT = 0x70000086
-_READ = (SYMTAB, NOTE, _COMPAT)
+_READ = (SYMTAB, NOTE)
 _STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
 _SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("rest", "<u8", 2)])
 _ENTRY = 0x10  # st_other of a kernel; device functions have it not
@@ -99,17 +96,15 @@ def _parse(elf: Elf) -> Cubin:
     if any(section.end > len(data) for section in read) or sum(section.size for section in read) > len(data):
         raise ValueError("section")
     kernels = _kernels(elf)
-    functions, note, compat = [], b"", b""
+    functions, note = [], b""
     for index, section in enumerate(elf.sections):
-        if section.kind == _COMPAT:
-            compat = elf.content(section)
-        elif section.flags & EXECUTABLE and section.size:
+        if section.flags & EXECUTABLE and section.size:
             name = elf.name(section).removeprefix(".text.")
             functions.append(DeviceFunction(name, section.begin, section.end, index in kernels))
         elif section.kind == NOTE and elf.name(section) == ".note.nv.tkinfo":
             note += elf.content(section)
     functions.sort(key=lambda function: function.begin)
-    return Cubin(_arch(elf.header, note, compat), tuple(functions))
+    return Cubin(_arch(elf.header, note), tuple(functions))
 
 
 def _kernels(elf: Elf) -> set[int]:
@@ -120,24 +115,10 @@ def _kernels(elf: Elf) -> set[int]:
     return kernels
 
 
-def _arch(head: Header, note: bytes, compat: bytes) -> Arch:
+def _arch(head: Header, note: bytes) -> Arch:
+    """Return the architecture; with the suffix ``a``, which loads on the fewest GPUs, where the note is gone."""
     new = head.ident[8] >= 8  # the version of the ABI, with SM100
     number = head.flags >> 8 & 0xFF if new else head.flags & 0xFF
-    said, tags = _ARCH.search(note), _tags(compat)
-    if said and int(said[1]) == number:
-        suffix = said[2].decode()
-    elif head.flags & (0x8 if new else 0x800) or tags.get(9):
-        suffix = "a"
-    else:
-        suffix = "f" if tags.get(2) == 2 else ""
+    said = _ARCH.search(note)
+    suffix = said[2].decode() if said and int(said[1]) == number else "a"
     return Arch(number // 10, number % 10, suffix)  # type: ignore[arg-type]  # the three that there are
-
-
-def _tags(compat: bytes) -> dict[int, int]:
-    """Return the small attributes of ``.nv.compat``: format, tag, value; format 4 is followed by so many bytes."""
-    tags, at = {}, 0
-    while at + 4 <= len(compat):
-        form, tag, value = struct.unpack_from("<BBH", compat, at)
-        tags[tag] = value & 0xFF
-        at += 4 + (value if form == 4 else 0)
-    return tags

@@ -100,11 +100,12 @@ def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
         return _Image(entry, entry.arch, scan_ptx(data))
     light = replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
     parsed = cubin.parse(data, unit.name)
-    if parsed.arch.major < fatbin.FIRST_WITH_FP4:
-        return _Image(light, parsed.arch, Fp4Code())
+    arch = entry.arch if unit.container else parsed.arch
+    if arch.major < fatbin.FIRST_WITH_FP4:
+        return _Image(light, arch, Fp4Code())
     found = sass_bits.by_function(data, parsed.functions)
     kernels = {f.name: code for f, code in zip(parsed.functions, found, strict=True) if f.kernel}
-    return _Image(light, parsed.arch, total(one.code for one in found), kernels)
+    return _Image(light, arch, total(one.code for one in found), kernels)
 
 
 def _chosen(images: Sequence[_Image], gpu: Arch, name: str) -> _Image | None:
