@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 FSETP, ISETP, SEL, LOP3, SHF, LEA, FMUL, HMNMX2 = 0x00B, 0x00C, 0x007, 0x012, 0x019, 0x011, 0x020, 0x040
-_BRA = 0x147
 
 Immediate = tuple[int, int]
 """An opcode (nine bits) and the 32 bits of the constant in it."""
@@ -34,14 +33,11 @@ class Encoder:
     """Constant that occurs once for each value, or each pair."""
     values: int = 1
     """Values per occurrence of ``counts``."""
-    branches: bool | None = None
-    """True if branches are between the first and the last of ``needs``, at least one per value; None: either."""
 
 
 ENCODERS = (
     Encoder("half_pair", ((HMNMX2, 0x0E000E00), (FMUL, 0x38804000)), (HMNMX2, 0x0E000E00), 2),
-    Encoder("threshold", tuple((FSETP, b) for b in reversed(_BORDERS)), (FSETP, 0x40200000), branches=True),
-    Encoder("predicate_sum", tuple((FSETP, b) for b in reversed(_BORDERS)), (FSETP, 0x40200000), branches=False),
+    Encoder("threshold or predicate_sum", tuple((FSETP, b) for b in reversed(_BORDERS)), (FSETP, 0x40200000)),
     Encoder("CUTLASS e2m1_nib (4.7)", tuple((ISETP, b) for b in reversed(_EVEN_BORDERS)), (ISETP, 0x40200000)),
     Encoder("CUTLASS exmy_base", ((LOP3, 0x00C00000), (SEL, 0xFFFFFF82), (LEA, 7), (SHF, 0x15)), (SEL, 0xFFFFFF82)),
     Encoder(
@@ -66,19 +62,11 @@ def recognise(code: bytes) -> dict[str, int]:
     """Return each encoder in a function's code, with the number of values that it converts there."""
     words = np.frombuffer(code, "<u8")[::2]
     pairs = words & CONSTANTS
-    at = np.flatnonzero(np.isin(pairs, _WANTED))
-    places = [(pair & 0x1FF, pair >> 32) for pair in pairs[at].tolist()]
-    stands = Counter(places)
+    stands = Counter((pair & 0x1FF, pair >> 32) for pair in pairs[np.isin(pairs, _WANTED)].tolist())
     found = {}
     for encoder in ENCODERS:
-        values = stands[encoder.counts] * encoder.values
         if not all(stands[need] for need in encoder.needs):
             continue
-        if encoder.branches is not None:
-            own = [i for i, pair in zip(at, places, strict=True) if pair in encoder.needs]
-            branches = np.count_nonzero(words[own[0] : own[-1]] & 0x1FF == _BRA)
-            if encoder.branches != (branches >= values):
-                continue
         if encoder.needs[0][0] != FSETP or not np.isin(_RESULTS, words >> 32).all():
-            found[encoder.name] = values
+            found[encoder.name] = stands[encoder.counts] * encoder.values
     return found

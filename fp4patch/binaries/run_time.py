@@ -7,7 +7,7 @@ They are read and not run: an image's may be for another machine. A compiler nam
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from packaging.version import Version
 
@@ -75,7 +75,5 @@ def read(path: Path, name: str, gpus: Iterable[Arch]) -> RunTimeCompiler:
 
 def used(found: Sequence[RunTimeCompiler]) -> tuple[RunTimeCompiler, ...]:
     """Leave out Triton's ptxas where a ptxas-blackwell is beside it, which Triton takes for SM100 and later."""
-    newer = {str(PurePosixPath(one.name).parent) for one in found if one.name.endswith("ptxas-blackwell")}
-    return tuple(
-        one for one in found if not (one.name.endswith("/ptxas") and str(PurePosixPath(one.name).parent) in newer)
-    )
+    names = {one.name for one in found}
+    return tuple(one for one in found if f"{one.name}-blackwell" not in names)
