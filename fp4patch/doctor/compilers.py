@@ -54,7 +54,7 @@ def toolkits(host: Host) -> tuple[Toolkit, ...]:
 
 def _roots(host: Host) -> Iterator[tuple[str, Path]]:
     yield from named_roots(host.environ)
-    yield from (("PATH", root) for root in roots_on_path(host.path))
+    yield from (("PATH", root) for root in roots_on_path(host.environ.get("PATH", "")))
     for usual in sorted((host.root / "usr/local").glob("cuda*")):
         yield f"/{usual.relative_to(host.root)}", usual
     yield from ((WHEELS, root) for root in wheel_roots((*host.site_packages, *host.own)))

@@ -29,6 +29,7 @@ from fp4patch.edits.preprocess import Preprocessor
 
 COMMANDS, NINJA = "compile_commands.json", "build.ninja"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+_INCLUDE_PATH = re.compile(r"^(?:-I|-isystem|--include-path)[=\n]?(.+)$", re.MULTILINE)
 _TOOLKIT = re.compile(r"/cuda[^/]*/|/nvidia/cu\d+/|/targets/[\w-]+-linux/|^/usr/include/")
 """Headers of the toolkit and the system, which are not the project's statements."""
 
@@ -92,16 +93,10 @@ def _unit(source: Path, given: Sequence[str], folder: Path, cuda: Version) -> Un
     arguments, unread = _with_files(given, folder)
     line = " ".join(arguments)
     setting = settings.of_command(str(source), line, cuda)
-    if not given or (unread and setting.code == setting.ptx):  # the default, for want of others
-        setting = replace(setting, code=(), ptx=(), unknown=unread or "its command", value="targets that are not known")
-    include = []
-    for at, one in enumerate(arguments):
-        following = arguments[at + 1] if at + 1 < len(arguments) else ""
-        if one in ("-I", "-isystem", "--include-path"):
-            include.append(folder / following)
-        elif one.startswith("-I"):
-            include.append(folder / one[2:])
-    return Unit(source, setting, settings.defined(line), tuple(include))
+    if unread and setting.code == setting.ptx:  # the default, for want of others
+        setting = replace(setting, code=(), ptx=(), unknown=unread, value="targets that are not known")
+    include = tuple(folder / name for name in _INCLUDE_PATH.findall("\n".join(arguments)))
+    return Unit(source, setting, settings.defined(line), include)
 
 
 def _with_files(arguments: Sequence[str], folder: Path) -> tuple[list[str], str]:
@@ -150,10 +145,8 @@ class _Headers:
 
     def part(self, unit: Unit, files: Sequence[SourceFile], gpu: Arch, cuda: str) -> Part:
         """Return these files of a unit as they are compiled on the machine of a GPU."""
-
-        def preprocessor(target: Arch) -> Preprocessor:
-            return Preprocessor(target, cuda, dict(unit.macros), self.source, partial(self.find, unit))
-
+        include = partial(self.find, unit)
+        preprocessor = partial(Preprocessor, cuda=cuda, given=unit.macros, read=self.source, include=include)
         return Part(unit.setting.on(gpu), files, preprocessor)
 
 

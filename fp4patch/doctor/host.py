@@ -50,11 +50,6 @@ class Host:
         own = tuple(Path(entry) for entry in sys.path if entry and Path(entry).is_dir())
         return cls(os.environ, tuple(map(Path, folders)), Path("/"), python=str(program), own=own)
 
-    @property
-    def path(self) -> str:
-        """The directories of programs."""
-        return self.environ.get("PATH", os.defpath)
-
     def distribution(self, *names: str) -> Distribution | None:
         """Return the first of some distributions that is installed, by its metadata; nothing is imported."""
         folders = [str(folder) for folder in self.site_packages]

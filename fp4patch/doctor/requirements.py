@@ -14,7 +14,6 @@ from fp4patch.core.wording import joined, listed
 from fp4patch.doctor.result import Question, Requirement
 from fp4patch.doctor.tree_answers import conversion_of
 
-NO_CODE = "there is no device code"
 _NOT_NATIVE = {
     LoadOutcome.LOST: "fatbins without the FP4 code that another target has",
     LoadOutcome.SOFTWARE: "fatbins that convert in software",
@@ -57,7 +56,7 @@ def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
     """
     loading = [row for file in report.files for row in file.loading if row.gpu == required.gpu]
     if not loading:
-        yield NO_CODE
+        yield "there is no device code"
     elif required.variant:
         yield from _as_made(report, loading, required.gpu, load().variant(required.variant))
     else:
