@@ -32,8 +32,6 @@ def examine(path: Path, *, gpus: Sequence[Arch] = GPUS, progress: OnProgress = s
     ``gpus`` are those to judge for. Raises BinaryError for a damaged file, and for one in which no code could be.
     """
     search = _Search(gpus, _Tally(progress, str(path)))
-    if not path.exists():
-        raise BinaryError(f"{path} does not exist", help="check the path")
     if path.is_dir():
         search.directory(path)
         if not (search.searched or search.unread):

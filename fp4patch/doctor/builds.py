@@ -61,10 +61,8 @@ class Builds:
     @cached_property
     def _pytorch(self) -> Version | None:
         """The release of PyTorch that the tree builds with, if it names one."""
-        try:
-            pinned = _PYTORCH.search((self.tree.root / "pyproject.toml").read_text(encoding="utf-8", errors="replace"))
-        except OSError:
-            return None
+        file = self.tree.root / "pyproject.toml"
+        pinned = _PYTORCH.search(file.read_text(encoding="utf-8", errors="replace")) if file.is_file() else None
         return Version(pinned[1]) if pinned else None
 
     def rows(self, question: Question, cuda: Version | None) -> tuple[tuple[BuildRow, ...], list[Finding]]:

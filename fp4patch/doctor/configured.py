@@ -119,16 +119,12 @@ class _Headers:
     def __init__(self) -> None:
         self.texts: dict[Path, str] = {}
         self.source = cache(lambda path: SourceFile(path, self.text(Path(path))))
-        self._found = cache(_found)
+        self.find = cache(_found)
 
     def text(self, path: Path) -> str:
         if path not in self.texts:
             self.texts[path] = text_of(path) if path.is_file() else ""
         return self.texts[path]
-
-    def find(self, unit: Unit, path: str, name: str) -> str:
-        """Return the file that an ``#include`` names; nothing for the toolkit's and the system's."""
-        return self._found(Path(path).parent, unit.include, name)
 
     def with_statements(self, unit: Unit) -> list[SourceFile]:
         """Return the source and those of its headers that have FP4 statements."""
@@ -138,20 +134,22 @@ class _Headers:
             text = self.text(Path(path))
             if may_have_statements(text) and self.source(path).statements:
                 found.append(self.source(path))
-            inner = {self.find(unit, path, name) for name in _INCLUDE.findall(text)} - seen - {""}
+            inner = {self.find(unit.include, path, name) for name in _INCLUDE.findall(text)} - seen - {""}
             seen |= inner
             pending += sorted(inner)
         return found
 
     def part(self, unit: Unit, files: Sequence[SourceFile], gpu: Arch, cuda: str) -> Part:
         """Return these files of a unit as they are compiled on the machine of a GPU."""
-        include = partial(self.find, unit)
+        include = partial(self.find, unit.include)
         preprocessor = partial(Preprocessor, cuda=cuda, given=unit.macros, read=self.source, include=include)
         return Part(unit.setting.on(gpu), files, preprocessor)
 
 
-def _found(here: Path, include: Sequence[Path], name: str) -> str:
-    place = next((str(folder / name) for folder in (here, *include) if (folder / name).is_file()), "")
+def _found(include: Sequence[Path], path: str, name: str) -> str:
+    """Return the file that an ``#include`` of another one names; nothing for the toolkit's and the system's."""
+    folders = (Path(path).parent, *include)
+    place = next((str(folder / name) for folder in folders if (folder / name).is_file()), "")
     return "" if _TOOLKIT.search(place) else place
 
 

@@ -32,7 +32,6 @@ _REPLACED_BY = {"ptxas": "TRITON_PTXAS_PATH", "ptxas-blackwell": "TRITON_PTXAS_B
 TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
 IMPORT = """import json, torch
 print(json.dumps([torch.version.cuda or "", (torch._C._cuda_getArchFlags() or "").split()]))"""
-IMPORT_SECONDS = 90
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def torch(host: Host) -> Torch | None:
     if installed is None:
         return None
     environ = dict(host.environ) | {"PYTHONPATH": os.pathsep.join(str(folder) for folder in host.site_packages)}
-    lines = output_of([host.python, "-W", "ignore", "-c", IMPORT], environ, IMPORT_SECONDS).splitlines()
+    lines = output_of([host.python, "-W", "ignore", "-c", IMPORT], environ, seconds=90).splitlines()
     try:
         cuda, archs = json.loads(lines[-1])
     except (IndexError, ValueError):

@@ -108,7 +108,7 @@ class Project:
 
 def is_read(name: str) -> bool:
     """Return whether a file of this name is a source, a build file or a recipe."""
-    return name.endswith(SOURCES) or bool(settings.kind_of(name)) or recipes.is_recipe(name)
+    return name.endswith(SOURCES) or bool(settings.kind_of(name)) or bool(recipes.RECIPE.fullmatch(name))
 
 
 def _files(path: Path, without: Sequence[Path]) -> Iterator[Path]:
@@ -118,7 +118,7 @@ def _files(path: Path, without: Sequence[Path]) -> Iterator[Path]:
     for place, folders, entries in os.walk(path):
         here = Path(place)
         folders[:] = sorted(f for f in folders if f not in _SKIPPED and here / f not in without)
-        scripts = any(map(recipes.is_recipe, entries))
+        scripts = any(map(recipes.RECIPE.fullmatch, entries))
         for name in sorted(entries):
             file = here / name
             if (is_read(name) or (scripts and name.endswith(".py"))) and file.is_file() and not file.is_symlink():

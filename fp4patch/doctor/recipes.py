@@ -13,7 +13,8 @@ from fp4patch.binaries.known_programs import Recipe, known
 from fp4patch.doctor.builds import wrong_form
 from fp4patch.doctor.settings import Setting
 
-_RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
+RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
+"""Names of Dockerfiles, scripts and patches."""
 _SUBSTITUTES = re.compile(
     r"\bs(?P<sign>[^\w\s\\])(?P<old>(?:\\.|(?!(?P=sign)).)*)(?P=sign)(?P<new>(?:\\.|(?!(?P=sign)).)*)(?P=sign)"
 )
@@ -57,11 +58,6 @@ def refused(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Finding
             why = f"{setting.name}={setting.value}: {wrong}"
             findings.append(remedies.finding(Level.RED, setting.place, why, "list_not_archs", setting=setting.name))
     return findings
-
-
-def is_recipe(name: str) -> bool:
-    """Return whether a file's name is that of a Dockerfile, a script or a patch."""
-    return bool(_RECIPE.fullmatch(name))
 
 
 def _removals(text: str, recipe: Recipe) -> Iterator[tuple[int, str]]:

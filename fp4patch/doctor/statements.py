@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from fp4patch.core.arch import Arch
+from fp4patch.core.wording import counted
 from fp4patch.edits.preprocess import Conditional, Preprocessor, SourceText
 
 
@@ -195,5 +196,5 @@ def _computes_nothing(text: str) -> bool:
 
 def summary(kinds: Mapping[StatementKind, int]) -> str:
     """Return ``3 conversions to E2M1, 2 mma on E2M1``."""
-    plural = {kind: kind.value.replace("conversion", "conversions", 1) for kind in StatementKind}
-    return ", ".join(f"{n} {kind.value if n == 1 else plural[kind]}" for kind, n in kinds.items() if n)
+    names = ((n, kind.value, kind.value.replace("conversion", "conversions", 1)) for kind, n in kinds.items())
+    return ", ".join(counted(*name) for name in names)

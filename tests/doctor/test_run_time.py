@@ -91,8 +91,9 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     document = json.loads(capsys.readouterr().out)
     subjects = {finding["subject"] for finding in document["machine"]["findings"]}
     assert "vLLM's code" in subjects
-    cli.run(["doctor", "--for", "sm_121", str(site / "vllm")])
-    assert "the variant next3 of fp4patch" in " ".join(capsys.readouterr().out.split())
+    for name in (str(site / "vllm"), "vllm"):
+        cli.run(["doctor", "--for", "sm_121", name])
+        assert "the variant next3 of fp4patch" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/cat"])
