@@ -3,8 +3,6 @@
 The module of a command is imported when the command is called, so that ``fp4patch -h`` is quick.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """What commands print: JSON documents; tables, problems and errors as text for a terminal; progress; files."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -206,8 +204,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], *
     A cell that is a string stays on one line, whatever characters it contains.
     """
     headed = any(column.header for column in columns)
-    own = [column.copy() for column in columns]  # a column of rich holds the cells of its table
-    made = Table(*own, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold", show_header=headed)
+    made = Table(*columns, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold", show_header=headed)
     for row in rows:
         made.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
     return _Unpadded(made)

@@ -136,8 +136,7 @@ def build_image(request: BuildRequest, folder: Path | None) -> Built:
         place = folder or Path(work) / "context"
         _write(place, context.files(request, _machines(request, own)))
         iid = Path(work) / "iid"
-        of_image = None if request.output else iid
-        words = command.compose(request, place, labels, iid=of_image)
+        words = command.compose(request, place, labels, iid=iid)
         _run(words, request.target)
         return Built(
             image=iid.read_text(encoding="utf-8").strip() if iid.is_file() else "",

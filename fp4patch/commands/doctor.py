@@ -1,7 +1,5 @@
 """The command that inspects and changes nothing: this machine, source trees, builds, binaries, logs."""
 
-from __future__ import annotations
-
 import click
 
 from fp4patch.commands.options import NAME, cuda_releases, gpu_names, json_option, torch_archs

@@ -59,7 +59,7 @@ def compose(
     for name, value in labels.items():
         command += ["--label", f"{name}={value}"]
     command += request.buildx.words
-    command += ["--iidfile", str(iid)] if iid else []
+    command += ["--iidfile", str(iid)] if iid and not request.output else []
     if request.output:
         command += ["--output", f"type=local,dest={request.output}"]
     elif not request.buildx.push:

@@ -1,21 +1,16 @@
 """Labels and proof of an image, or of a directory that a build wrote: read without running anything, checked again."""
 
-from __future__ import annotations
-
 import io
 import os
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fp4patch.core.errors import ImageError
 from fp4patch.core.wording import install
 from fp4patch.images import engine, provenance
 from fp4patch.images.image import PROOF, ProofReport
-
-if TYPE_CHECKING:
-    from docker.models.containers import Container
 
 
 def of_directory(folder: Path) -> ProofReport | None:
@@ -39,7 +34,7 @@ def of_image(name: str) -> ProofReport | None:
     """
     try:
         import docker  # noqa: PLC0415 - an extra
-        from docker.errors import DockerException, ImageNotFound  # noqa: PLC0415 - the same
+        from docker.errors import DockerException, ImageNotFound, NotFound  # noqa: PLC0415 - the same
     except ModuleNotFoundError:
         return _unread(name, f"it takes the docker package: {install('images')}")
     host = engine.host()  # the package knows nothing of docker's contexts
@@ -51,7 +46,9 @@ def of_image(name: str) -> ProofReport | None:
         image = client.images.get(name)
         container = client.containers.create(image, command=["-"], network_disabled=True)
         try:
-            proof = _proof(container)
+            proof = _unpacked(b"".join(container.get_archive(PROOF)[0]))
+        except NotFound:
+            proof = {}
         finally:
             container.remove()
         labels = {key: value for key, value in image.labels.items() if key.startswith(provenance.OURS)}
@@ -76,16 +73,10 @@ def _checked(subject: str, image: str, labels: Mapping[str, str], proof: Mapping
     return ProofReport(subject, image, labels, provenance.pins_of(proof), statements, tuple(notes))
 
 
-def _proof(container: Container) -> dict[str, bytes]:
-    """Return every file of the proof by its relative name; none if there is no proof."""
-    from docker.errors import NotFound  # noqa: PLC0415 - an extra
-
-    try:
-        stream, _ = container.get_archive(PROOF)
-    except NotFound:
-        return {}
+def _unpacked(archive: bytes) -> dict[str, bytes]:
+    """Return every file of the proof by its relative name."""
     files = {}
-    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         for member in tar:
             content: Any = tar.extractfile(member) if member.isfile() else None
             if content:

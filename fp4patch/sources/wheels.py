@@ -3,15 +3,13 @@
 The parts of a wheel that are read have its checksums; its SHA-256 is not compared, since not all of it is read.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 import requests
 from packaging.requirements import Requirement
@@ -21,9 +19,6 @@ from packaging.version import Version
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.core.wording import suggested
 from fp4patch.sources.index import CHECK_NETWORK, cause_of, project_files
-
-if TYPE_CHECKING:
-    from packaging.tags import Tag
 
 _BLOCK = 1 << 22
 """Bytes that are read at once, and kept: a reader of a member goes forward."""
@@ -108,12 +103,13 @@ def _chosen(names: list[str], text: str, machine: str) -> str:
             _, version, _, tags = parse_wheel_filename(name)
         except InvalidWheelFilename:
             continue
-        if requirement and requirement.specifier.contains(version) and any(_is_for(tag, machine) for tag in tags):
+        fits = any(_is_for(tag.platform, machine) for tag in tags)
+        if fits and requirement and requirement.specifier.contains(version):
             pythons = {(tag.interpreter, tag.abi) for tag in tags}
             any_python = any(abi in ("abi3", "none") for _, abi in pythons)
             fitting.append((version, any_python, ("cp312", "cp312") in pythons, name))
     return max(fitting)[3] if fitting else ""
 
 
-def _is_for(tag: Tag, machine: str) -> bool:
-    return tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(machine))
+def _is_for(platform: str, machine: str) -> bool:
+    return platform == "any" or ("linux" in platform and platform.endswith(machine))
