@@ -40,7 +40,7 @@ def _lengths(rows: Sequence[ProbeResult]) -> Iterator[str]:
     """Yield the greatest gain of these targets, and how much of their code is new."""
     both = ((row, row.before, row.after) for row in rows if row.before and row.after)
     if shorter := [found for found in both if found[2].size < found[1].size]:
-        best, old, new = max(shorter, key=lambda of: (of[0].probe.endswith(EIGHT_VALUES), of[1].size - of[2].size))
+        best, old, new = min(shorter, key=lambda of: (not of[0].probe.endswith(EIGHT_VALUES), of[2].size / of[1].size))
         fewer = f", {old.branches} → {new.branches} branches" if old.branches else ""
         yield f"{best.arch} {short_name(best.probe)}: {old.size} → {new.size} instructions{fewer}"
     if alone := [row for row in rows if row.after and not row.before]:
@@ -182,10 +182,10 @@ def _changes(row: ProbeResult) -> tuple[str, ...]:
     return tuple(f"{old} → {new}" for old, new in zip(*sides, strict=True))
 
 
-def by_effect(row: ProbeResult) -> tuple[bool, int]:
-    """Return the key of the order of rows: what failed, then the greatest difference in the number of instructions."""
+def by_effect(row: ProbeResult) -> tuple[bool, bool, int]:
+    """Return the key of the order of rows: what failed, what upstream's text lacks, then the greatest difference."""
     before, after = (side.size if side else 0 for side in (row.before, row.after))
-    return not row.verdict.failed, -abs(after - before)
+    return not row.verdict.failed, bool(row.before or not row.after), -abs(after - before)
 
 
 def _failure(result: ProbeResult) -> RenderableType:
