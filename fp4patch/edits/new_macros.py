@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Literal
 
 from fp4patch.core.arch import Arch
@@ -15,56 +16,48 @@ _OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(?!_LIST__)(_\w+)?__|__CUDA_ARC
 """Macros that differ between the targets of a verification, and those that its probes define. The list of a build's
 targets is not among them: a probe is compiled for one."""
 _OF_COMPILERS = re.compile(
-    r"__[A-Z][A-Z0-9_]*__|__(?:cplusplus|clang__|linux__)|NDEBUG|CUDA(?:RT)?_VERSION|wchar_t|W?CHAR_M(?:AX|IN)"
+    r"__[A-Z][A-Z0-9_]*__|__(?:cplusplus|clang__|linux__)|NDEBUG|CUDA(?:RT)?_VERSION|wchar_t|char|W?CHAR_M(?:AX|IN)"
 )
-"""Macros that are known outside of conditions too, by their names, and a type whose sign is the host's."""
+"""Macros that are known outside of conditions too, by their names, and the types whose sign is the host's."""
+
+Texts = Mapping[str, str]
+_Line = tuple[int, str]
 
 
-def macros_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+def macros_since(before: Texts, after: Texts) -> Iterator[tuple[str, int, str]]:
     """Yield file, line and name of each macro that the later texts read and the earlier ones do not; LexError as of
     ``lex``.
 
     A macro that one of the texts defines does not count, nor one that moved from another condition.
     """
-    new = {path: lex(text) for path, text in after.items()}
-    every = (directive for source in new.values() for directive in source.directives)
+    every = (directive for text in after.values() for directive in lex(text).directives)
     own = {directive.tokens[0].text for directive in every if directive.name == "define" and directive.tokens}
-    for path, source in new.items():
-        earlier = lex(before.get(path, ""))
-        fresh, gone = _conditions(source) - _conditions(earlier), _conditions(earlier) - _conditions(source)
-        known = own | {word for words in gone for word in words}
-        for directive in source.directives:
-            for word in dict.fromkeys(_words(directive)[1:]) if fresh[_words(directive)] else ():
-                if word.isidentifier() and word != "defined" and word not in known and not _OF_TARGETS.fullmatch(word):
-                    yield path, directive.line, word
-        yield from ((path, line, name) for line, name in _more_often(_of_compilers(earlier), _of_compilers(source)))
+    gone = {(path, word) for path, _, was in new_lines(after, before, _conditions) for word in was.split()}
+    for path, line, condition in new_lines(before, after, _conditions):
+        for word in dict.fromkeys(condition.split()[1:]):
+            known = word in own or (path, word) in gone or word == "defined" or _OF_TARGETS.fullmatch(word)
+            if word.isidentifier() and not known:
+                yield path, line, word
+    yield from new_lines(before, after, _of_compilers)
 
 
-def redefined_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
-    """Yield file, line and name of each macro that the later texts define or undefine more often; LexError as of
-    ``lex``."""
+def new_lines(before: Texts, after: Texts, read: Callable[[Source], Iterable[_Line]]) -> Iterator[tuple[str, int, str]]:
+    """Yield file, line and text of what ``read`` finds more often in the later texts; LexError as of ``lex``."""
     for path, text in after.items():
-        earlier = _defined(lex(before.get(path, "")))
-        yield from ((path, line, name) for line, name in _more_often(earlier, _defined(lex(text))))
+        old, new = (read(lex(side)) for side in (before.get(path, ""), text))
+        yield from ((path, line, name) for line, name in _more_often(old, new))
 
 
-def pragmas_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
-    """Yield file, line and text of each pragma that stands more often in the later texts and that what follows the
-    file may feel; LexError as of ``lex``."""
-    for path, text in after.items():
-        earlier = _pragmas(lex(before.get(path, "")))
-        yield from ((path, line, name) for line, name in _more_often(earlier, _pragmas(lex(text))))
-
-
-def _pragmas(source: Source) -> Iterator[tuple[int, str]]:
+def pragmas(source: Source) -> Iterator[_Line]:
+    """Yield line and text of each pragma that what follows the file may feel."""
     for directive in source.directives:
-        text = " ".join(token.text for token in directive.tokens)
-        if directive.name == "pragma" and not text.startswith(("once", "unroll")):
-            yield directive.line, f"#pragma {text}"
+        text = _text(directive)
+        if text.startswith("pragma") and not text.startswith(("pragma once", "pragma unroll")):
+            yield directive.line, f"#{text}"
     yield from ((token.line, token.text) for token in source.tokens if token.text in ("_Pragma", "__pragma"))
 
 
-def _more_often(before: Iterable[tuple[int, str]], after: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _more_often(before: Iterable[_Line], after: Iterable[_Line]) -> Iterator[_Line]:
     """Yield the names that occur more often than before, each with the last of its lines."""
     earlier, lines = Counter(name for _, name in before), list(after)
     for name, count in Counter(name for _, name in lines).items():
@@ -72,41 +65,48 @@ def _more_often(before: Iterable[tuple[int, str]], after: Iterable[tuple[int, st
             yield max(line for line, other in lines if other == name), name
 
 
-def _defined(source: Source) -> Iterator[tuple[int, str]]:
+def definitions(source: Source) -> Iterator[_Line]:
+    """Yield line and name of each macro that is defined or undefined."""
     for directive in source.directives:
         if directive.name in ("define", "undef") and directive.tokens:
             yield directive.line, directive.tokens[0].text
 
 
-def targets_unseen(
-    before: Mapping[str, str], after: Mapping[str, str], seen: Collection[Arch]
-) -> Iterator[tuple[str, int, str, Arch]]:
-    """Yield file, line and text of each later condition with one value for all targets of ``seen``, and a Blackwell GPU
-    for which it has another.
+def targets_unseen(before: Texts, after: Texts, seen: Collection[Arch]) -> Iterator[tuple[str, int, str, Arch]]:
+    """Yield file, line and conditions of each later ``#if`` to ``#endif`` that decides otherwise for some target than
+    for all of ``seen``, and the target: a Blackwell GPU's, or one from the oldest of ``seen`` on.
 
-    What is not the target's counts as unknown. A condition in the place of another one may have the value of that for
-    a target. LexError as of ``lex``.
+    If ``seen`` have the FP4 instructions in part, a target is compared with those that are like it in this. What is not
+    the target's counts as unknown. What was in its place may have decided the same. LexError as of ``lex``.
     """
-    every = [Arch(g.major, g.minor, suffix) for g in known_gpus() if g.major >= _BLACKWELL for suffix in _SUFFIXES]
-    for path, text in after.items():
-        source, earlier = lex(text), lex(before.get(path, ""))
-        fresh, gone = _conditions(source) - _conditions(earlier), _conditions(earlier) - _conditions(source)
-        for directive in source.directives:
-            words = _words(directive)
-            if fresh[words]:
-                known = {_value(words, arch) for arch in seen}
-                others = (arch for arch in every if _value(words, arch) not in known)
-                missing = (a for a in others if all(_value(words, a) != _value(was, a) for was in gone))
-                if arch := next(missing, None):
-                    yield path, directive.line, " ".join(words), arch
+    oldest = min((_BLACKWELL, 0), *((arch.major, arch.minor) for arch in seen))
+    gpus = [gpu for gpu in known_gpus() if (gpu.major, gpu.minor) >= oldest]
+    every = [Arch(g.major, g.minor, suffix) for g in gpus for suffix in (_SUFFIXES if g.major >= _HOPPER else ("",))]
+    has_fp4 = {arch: arch.major >= _BLACKWELL and arch.suffix != "" for arch in (*every, *seen)}
+    if len({has_fp4[arch] for arch in seen}) == 1:
+        has_fp4 = dict.fromkeys(has_fp4, True)
+    gone = list(new_lines(after, before, _chains))
+    for path, line, chain in new_lines(before, after, _chains):
+        known = {(has_fp4[arch], _choice(chain, arch)) for arch in seen}
+        for arch in (arch for arch in every if (has_fp4[arch], _choice(chain, arch)) not in known):
+            if all(_choice(chain, arch) != _choice(was, arch) for file, _, was in gone if file == path):
+                yield path, line, chain.replace("\n", " … "), arch
+                break
 
 
-_BLACKWELL = 10
+_HOPPER, _BLACKWELL = 9, 10
 _SUFFIXES: tuple[Literal["", "a", "f"], ...] = ("", "a", "f")
 
 
-def _value(words: tuple[str, ...], arch: Arch) -> bool | None:
-    """Return the value of a condition for a target; None if it depends on something else."""
+def _chains(source: Source) -> Iterator[_Line]:
+    """Yield line and conditions of each ``#if`` to ``#endif``, one below the other."""
+    for conditional in source.conditionals:
+        conditions = (_text(branch.opening) for branch in conditional.branches)
+        yield conditional.branches[0].opening.line, "\n".join(conditions)
+
+
+def _choice(chain: str, arch: Arch) -> tuple[bool | None, ...]:
+    """Return the value of each condition for a target; None if it depends on something else."""
 
     def value(name: str) -> int | None:
         return int(arch.macros.get(name) or 0) if _OF_DEVICES.fullmatch(name) else None
@@ -114,41 +114,42 @@ def _value(words: tuple[str, ...], arch: Arch) -> bool | None:
     def defined(name: str) -> int | None:
         return int(name in arch.macros) if _OF_DEVICES.fullmatch(name) else None
 
-    return holds(words[0], words[1:], defined, value)
+    conditions = map(str.split, chain.splitlines())
+    return tuple(holds(name, words, defined, value) for name, *words in conditions)
 
 
 _OF_DEVICES = re.compile(r"__CUDA_ARCH(_\w+)?__|__CUDA_ARCH_FEAT_\w+")
 
 
-def _words(directive: Directive) -> tuple[str, ...]:
-    """Return the words of a condition, the directive's name first; none for another directive."""
-    is_condition = directive.name.startswith(("if", "el"))
-    return (directive.name, *(token.text for token in directive.tokens)) if is_condition else ()
+def _text(directive: Directive) -> str:
+    return " ".join((directive.name, *(token.text for token in directive.tokens)))
 
 
-def _conditions(source: Source) -> Counter[tuple[str, ...]]:
-    return Counter(words for directive in source.directives if (words := _words(directive)))
+def _conditions(source: Source) -> Iterator[_Line]:
+    yield from ((one.line, _text(one)) for one in source.directives if one.name.startswith(("if", "el")))
 
 
-def _of_compilers(source: Source) -> Iterator[tuple[int, str]]:
-    for token in source.tokens:
-        if token.directive < 0 and _OF_COMPILERS.fullmatch(token.text):
+def _of_compilers(source: Source) -> Iterator[_Line]:
+    for before, token in pairwise(source.tokens):
+        if token.directive < 0 and _OF_COMPILERS.fullmatch(token.text) and before.text not in ("signed", "unsigned"):
             yield token.line, token.text
 
 
 _OF_MACHINES = re.compile(
-    r"\b(?:(?<!\.)platform|environ|getenv|uname|machine|cpu_count|version_info|exists|__debug__)\b"
+    r"\b(?:environ(?:\.get\(|\[)|getenv\()[\"'](\w+)"
+    r"|\b(?:(?<!\.)platform|environ|getenv|uname|machine|cpu_count|version_info|exists|__debug__)\b"
 )
 
 
-def asked_since(before: str, after: str) -> Iterator[tuple[int, str]]:
-    """Yield line and word of each question for the machine that a later Python text has more often."""
+def asked_since(before: str, after: str) -> Iterator[_Line]:
+    """Yield line and word of each question for the machine that a later Python text has more often; for a variable of
+    the environment its name."""
     return _more_often(_asked(before), _asked(after))
 
 
-def _asked(text: str) -> Iterator[tuple[int, str]]:
+def _asked(text: str) -> Iterator[_Line]:
     for number, line in enumerate(text.split("\n"), 1):
-        yield from ((number, word) for word in _OF_MACHINES.findall(line))
+        yield from ((number, found[1] or found[0]) for found in _OF_MACHINES.finditer(line))
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -159,7 +160,7 @@ _OPERATORS = re.compile(
 )
 
 
-def variables_since(before: str, after: str) -> Iterator[tuple[int, str]]:
+def variables_since(before: str, after: str) -> Iterator[_Line]:
     """Yield line and name of each variable that a later CMake text reads more often than the earlier one, and sets
     nowhere; LexError as of ``parse``."""
     script = parse(after)
@@ -167,7 +168,7 @@ def variables_since(before: str, after: str) -> Iterator[tuple[int, str]]:
     yield from (found for found in _more_often(_read(parse(before)), _read(script)) if found[1] not in own)
 
 
-def _read(script: Script) -> Iterator[tuple[int, str]]:
+def _read(script: Script) -> Iterator[_Line]:
     """Yield the variables that commands read, those of the environment and of the cache as ``ENV{NAME}``."""
     for command in script.commands:
         for argument in command.arguments:

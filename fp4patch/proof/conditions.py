@@ -10,6 +10,7 @@ from pathlib import Path
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.source_files import glob
 from fp4patch.core import process
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.edits.cxx import block, lex, words
 from fp4patch.edits.lex_error import LexError
@@ -26,12 +27,10 @@ def _targets() -> Iterator[str]:
     """Yield the text of ``targets.inc``: ``target.inc`` for each target without a suffix, with ``f`` and with ``a``,
     alone and beside another one, with nvcc's macros."""
     for capability in CAPABILITIES:
-        number = capability.replace(".", "")
-        family = {"__CUDA_ARCH_FAMILY_SPECIFIC__": f"{number}0"}
-        own = {"__CUDA_ARCH_SPECIFIC__": f"{number}0", f"__CUDA_ARCH_FEAT_SM{number}_ALL": ""}
-        for form in ({}, family, family | own) if float(capability) >= 9 else ({},):
+        for suffix in ("", "f", "a") if float(capability) >= 9 else ("",):
+            macros = Arch.parse(capability + suffix).macros
             for others in ("", ",1300"):
-                macros = {"__CUDA_ARCH__": f"{number}0", "__CUDA_ARCH_LIST__": f"{number}0{others}"} | form
+                macros["__CUDA_ARCH_LIST__"] = macros["__CUDA_ARCH__"] + others
                 yield "".join(f"#define {name} {value}\n" for name, value in macros.items())
                 yield '#include "target.inc"\n'
                 yield "".join(f"#undef {name}\n" for name in macros)

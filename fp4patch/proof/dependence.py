@@ -21,9 +21,10 @@ from fp4patch.edits.language import language
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.new_macros import (
     asked_since,
+    definitions,
     macros_since,
-    pragmas_since,
-    redefined_since,
+    new_lines,
+    pragmas,
     targets_unseen,
     variables_since,
 )
@@ -54,14 +55,13 @@ def dependencies(
     c_before, c_after = ({p: t for p, t in side.items() if PurePosixPath(p).suffix in CXX} for side in (old, new))
     with suppress(LexError):  # no line of a text that is not understood counts as judged
         yield from _of_macros(root, target, c_before, c_after, {name for probe in probes for name in probe.defines})
-        for path, line, pragma in pragmas_since(c_before, c_after):
+        for path, line, pragma in new_lines(c_before, c_after, pragmas):
             expected, advice = "code after the patched text that is read as before", "remove it from the patch"
             yield Problem(expected, f"`{pragma}`", advice, file=path, line=line)
         for path, line, condition, arch in targets_unseen(c_before, c_after, seen) if seen else ():
-            expected, advice = "code that some target has that was compiled", "let a probe name the target in `also`"
-            yield Problem(
-                expected, f"`{condition}` for {arch}", f"{advice}, or correct the condition", file=path, line=line
-            )
+            expected, found = "code that some target has that was compiled", f"`{condition}` for {arch}"
+            advice = "let a probe name the target in `also`, or correct the condition"
+            yield Problem(expected, found, advice, file=path, line=line)
     for path in sorted(changed):
         if language(path) == "python":
             shims = "".join(
@@ -71,7 +71,7 @@ def dependencies(
                 if glob(search).fullmatch(path)
             )
             asked = asked_since(old[path], new[path])
-            yield from (_varied(path, line, name) for line, name in asked if not re.search(rf"\b{name}\b", shims))
+            yield from (_varied(path, line, name) for line, name in asked if not re.search(rf"[\"']{name}[\"']", shims))
         if language(path) == "cmake":
             with suppress(LexError):
                 yield from (_varied(path, line, name) for line, name in variables_since(old[path], new[path]))
@@ -83,7 +83,7 @@ def _of_macros(
     """Yield the problems of macros. One that is named after a target, and that the tree's headers define, differs
     between the targets alone."""
     read = [found for found in macros_since(before, after) if found[2] not in varied]
-    written = [found for found in redefined_since(before, after) if not found[2].startswith(_OURS)]
+    written = [found for found in new_lines(before, after, definitions) if not found[2].startswith(_OURS)]
     of_targets = {name for *_, name in read if _NAMED_AFTER_TARGET.search(name)}
     defined = _defined(root, target, of_targets | {name for *_, name in written}, after)
     yield from (_varied(*found) for found in read if found[2] not in of_targets & defined)

@@ -5,9 +5,10 @@ import pytest
 from fp4patch.core.arch import Arch
 from fp4patch.edits.new_macros import (
     asked_since,
+    definitions,
     macros_since,
-    pragmas_since,
-    redefined_since,
+    new_lines,
+    pragmas,
     targets_unseen,
     variables_since,
 )
@@ -34,6 +35,7 @@ def macros(after: str) -> list[tuple[int, str]]:
         ("#ifndef MINE\nint c();\n#endif\n", "MINE"),
         ("int c() { return __COUNTER__; }\n", "__COUNTER__"),
         ("bool c(int u) { return static_cast<wchar_t>(u) < 0; }\n", "wchar_t"),
+        ("bool c(int u) { return static_cast<char>(u) < 0; }\n", "char"),
         ("int c() { return __cplusplus > 201703L; }\n", "__cplusplus"),
         ("int c() { return __LINE__; }\n", "__LINE__"),  # one more than before
     ],
@@ -51,6 +53,7 @@ def test_a_macro_of_the_build_that_an_edit_brings_is_found(text: str, name: str)
         "#if !defined(FP4PATCH_FORCE_SOFTWARE)\nint c();\n#endif\n",
         "// #ifdef NDEBUG\n",
         "int c() { return __float_as_uint(1.0f); }\n",
+        "unsigned char c();\nsigned char d();\n",
     ],
 )
 def test_what_differs_between_targets_and_what_the_text_defines_does_not_count(text: str) -> None:
@@ -99,7 +102,9 @@ SEEN = [Arch.parse(one) for one in ("sm_120a", "sm_121a", "sm_120f", "sm_121f", 
         ("#ifdef __CUDA_ARCH_FEAT_SM103_ALL", "sm_103a"),
         ("#if __CUDA_ARCH__ == 1210", ""),
         ("#if __CUDA_ARCH__ >= 860", ""),
-        ("#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH_FAMILY_SPECIFIC__ < 1300", ""),
+        ("#if __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000 && __CUDA_ARCH_FAMILY_SPECIFIC__ < 1300", ""),
+        ("#if __CUDA_ARCH_FAMILY_SPECIFIC__ >= 900 && __CUDA_ARCH_FAMILY_SPECIFIC__ < 1300", "sm_90a"),
+        ("#if __CUDA_ARCH__ >= 1200\n#elif __CUDA_ARCH__ >= 1000", "sm_100"),
         ("#if defined(MINE) || __CUDA_ARCH__ == 1210", ""),
         ("#if defined(MINE) && __CUDA_ARCH__ == 1100", "sm_110"),
     ],
@@ -127,12 +132,14 @@ def test_a_condition_in_the_place_of_another_may_have_its_value() -> None:
     ],
 )
 def test_a_macro_that_an_edit_defines_is_found(text: str, name: str) -> None:
-    found = list(redefined_since({"a.h": BEFORE}, {"a.h": BEFORE + text}))
+    found = list(new_lines({"a.h": BEFORE}, {"a.h": BEFORE + text}, definitions))
     assert found == ([("a.h", BEFORE.count("\n") + 1, name)] if name else [])
 
 
 def test_a_definition_that_moved_is_none() -> None:
-    assert list(redefined_since({"a.h": f"#define MINE 1\n{BEFORE}"}, {"a.h": f"{BEFORE}#define MINE 1\n"})) == []
+    assert (
+        list(new_lines({"a.h": f"#define MINE 1\n{BEFORE}"}, {"a.h": f"{BEFORE}#define MINE 1\n"}, definitions)) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,11 +151,13 @@ def test_a_definition_that_moved_is_none() -> None:
     ],
 )
 def test_a_pragma_that_later_text_feels_is_found(text: str, found: list[str]) -> None:
-    assert [name for *_, name in pragmas_since({"a.h": BEFORE}, {"a.h": BEFORE + text})] == found
+    assert [name for *_, name in new_lines({"a.h": BEFORE}, {"a.h": BEFORE + text}, pragmas)] == found
 
 
 def test_a_question_of_python_for_the_machine_is_found() -> None:
     old = "archs = [10] if os.environ else current_platform.archs\n"
     new = "archs = [10] if os.environ and __import__('platform').machine() else current_platform.archs\n"
     assert sorted(name for _, name in asked_since(old, new)) == ["machine", "platform"]
+    new += "if os.environ.get('CI') or os.environ[\"HOME\"] or 'CI' in os.environ: pass\n"
+    assert sorted(name for _, name in asked_since(old, new)) == ["CI", "HOME", "environ", "machine", "platform"]
     assert list(asked_since(old, old)) == []

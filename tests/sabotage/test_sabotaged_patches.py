@@ -437,11 +437,19 @@ MUTANTS = [
     n3("another optimization from here on", SCALAR, "/// Partial specialization for float_e2m1_t <= float", "#pragma GCC optimize(\"O0\")\n/// Partial specialization for float_e2m1_t <= float", "encode-include-only", "sm_121a"),
     n3("warnings that are off from here on", SCALAR, "/// Partial specialization for float_e2m1_t <= float", "_Pragma(\"nv_diag_suppress 550\")\n/// Partial specialization for float_e2m1_t <= float", "encode-include-only", "sm_121a"),
     keep("by the name of a directory", '  if("${_TGT', '  if(NOT CMAKE_BINARY_DIR MATCHES "wheel" AND "${_TGT'),
-    # Long lists of architectures, and a build that is not the usual one.
+    # Long lists, targets between those that are compiled, host code, and questions that no shim answers.
     keep("12.1 in a list of few architectures alone", '  if("${_TGT', '  list(LENGTH _TGT_CUDA_ARCHS _n)\n  if(_n LESS 7 AND "${_TGT')._replace(says="not for 12.0a"),
     keep("10.3a lost beside 12.1", "    endforeach()", '    endforeach()\n    list(REMOVE_ITEM _TGT_CUDA_ARCHS "10.3a")')._replace(says="is not as before for 10."),
     suf("a suffix in a list of few architectures alone", "str(minor).isdigit())", "str(minor).isdigit() and len(self.TARGET_CUDA_ARCHS) < 6)")._replace(says="for sm_121"),
     gdc("the flag lost in a fast build", r'[\"-DCUTLASS_ENABLE_GDC_FOR_SM100=1\", *', r'[*([] if use_fast_build else [\"-DCUTLASS_ENABLE_GDC_FOR_SM100=1\"]), *')._replace(says="a fast build has other flags"),
+    f3("by a variable that the check does not set", "is None or", 'is None or \\"CI\\" in os.environ or')._replace(says="`environ`, which no check varies"),
+    n3("the sign of a char, on the host", HALF_PAIR, "magnitude > 0x7f800000u ? 0u : u >> 28 & 8u", "magnitude > 0x7f800000u ? 0u : static_cast<char>(u >> 24) < 0 ? 8u : 0u", "encode-host-float", "sm_121a")._replace(says="`char`, which no check varies"),
+    n3("E2M1 before sm_86", ODD, "#else\n  // The same sum", "#elif defined(__CUDA_ARCH__)\n  return 0;\n#else\n  // The same sum", "construct-half-x8,encode-float-x8", "")._replace(says="of 65,536 inputs differ"),
+    n3("a double before sm_89", ODD, "  // The 29 bits", "#if __CUDA_ARCH__ < 890\n  return 0;\n#endif\n  // The 29 bits", "construct-double,encode-float-x8", "")._replace(says="records of 1 differ"),
+    n3("E3M2 from sm_86 on to sm_88", E2M3.replace("e2m3", "e3m2"), "  #else\n    return x != x", "  #elif defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 860)\n    return Base::bitcast(0);\n  #else\n    return x != x", "construct-e3m2-x4,encode-float-x8", "")._replace(says="for sm_86"),
+    n3("the instruction on sm_90a", CHOICE, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 900", "encode-float-x8", "")._replace(says="not supported on .target"),
+    Mutant("the instruction on sm_90a, in vLLM", NEXT3, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 900", "next3", V33, "float8-to-e2m1", "", "for sm_90a"),
+    te("the instruction on sm_90a, in TransformerEngine", NEXT3, "defined(__CUDA_ARCH_FEAT_SM103_ALL))", "defined(__CUDA_ARCH_FEAT_SM103_ALL) || defined(__CUDA_ARCH_FEAT_SM90_ALL))", "stochastic-fp32-x4", "")._replace(says="for sm_90a"),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "a signal to the next kernel", "0.25 rounds up", "wrong without assertions")
@@ -526,7 +534,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 273  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 281  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
