@@ -450,6 +450,7 @@ MUTANTS = [
     n3("the instruction on sm_90a", CHOICE, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 900", "encode-float-x8", "")._replace(says="not supported on .target"),
     Mutant("the instruction on sm_90a, in vLLM", NEXT3, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 900", "next3", V33, "float8-to-e2m1", "", "for sm_90a"),
     te("the instruction on sm_90a, in TransformerEngine", NEXT3, "defined(__CUDA_ARCH_FEAT_SM103_ALL))", "defined(__CUDA_ARCH_FEAT_SM103_ALL) || defined(__CUDA_ARCH_FEAT_SM90_ALL))", "stochastic-fp32-x4", "")._replace(says="for sm_90a"),
+    sm121("no dependent launch on SM121", "(__CUDA_ARCH__ == 1210 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "(__CUDA_ARCH__ == 1211 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "sm12x-dependent-launch")._replace(says="requires ^ACQBULK"),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "a signal to the next kernel", "0.25 rounds up", "wrong without assertions")
@@ -534,7 +535,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 281  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 282  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
