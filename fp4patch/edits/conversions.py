@@ -15,16 +15,26 @@ _FUNCTION = re.compile(r"__nv_cvt_(?:float|double|halfraw|bfloat16raw)2?_to_fp4(
 _TYPE = re.compile(r"__nv_fp4(?:x[24])?_e2m1")
 _INSTRUCTION = re.compile(r"e2m1x[0-9]\.")
 """A conversion to E2M1 in PTX: in one from E2M1 the format comes last."""
-may_call = re.compile(rb"__nv_(?:fp4(?:x[24])?_e2m1|cvt_\w+_to_fp4)").search
-"""Quick look that passes every file with one of NVIDIA's functions."""
+_NAMED = re.compile(rb"__nv_(?:fp4(?:x[24])?_e2m1|cvt_\w+_to_fp4)").search
+_CALL = re.compile(
+    rb"static_cast < __nv_fp4|__nv_cvt_\w+_to_fp4(?:x2)? \(|__nv_fp4(?:x[24])?_e2m1 (?:[({]|\w+ [({=])".replace(
+        b" ", rb"(?:\s|\\|//[^\n]*+|/\*.*?\*/)*+"
+    ),
+    re.DOTALL,
+).search
 may_be_instruction = re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search
 """Quick look that passes every file with a conversion to E2M1. A pattern that begins with letters is searched ten times
 as fast as one that begins with a condition."""
 
 
+def may_call(content: bytes) -> bool:
+    """Pass every file with a call of one of NVIDIA's functions, by a quick look."""
+    return bool(_NAMED(content) and _CALL(content))
+
+
 def may_convert(content: bytes) -> bool:
     """Pass every file with a conversion, by a quick look."""
-    return bool((b"e2m1x" in content and may_be_instruction(content)) or (b"_fp4" in content and may_call(content)))
+    return bool(may_be_instruction(content)) or may_call(content)
 
 
 def calls(text: str) -> Iterator[Place]:

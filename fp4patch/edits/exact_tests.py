@@ -36,6 +36,13 @@ _TESTED = re.compile(
     rb"[=!<][=\s(]*\b12(?:00?|10?)\b|\b12(?:00?|10?)\b[\s)]*[=!>]|\bcase\s+1200?\b|\{[\s\d,]*\b120\b|[({]\s*12\s*,\s*0\b"
     rb"|define\s+\w+\s+1200?\b|\"12\.0|major[^;{}]{0,150}\b12\b|\b12\b[^;{}]{0,40}major"
 ).search
+_WRITTEN = re.compile(
+    rb"""(?ix) 12 (?<!family\(12)
+    (?:(?<=[\s([{,|"'=<>]12)|(?<=ute_12)|(?<=[\Wchkstu]sm12)|(?<=[\Wchkstu](?:_sm|sm_)12)|(?<=[\Wchkstu]_sm_12))
+    (?:(?:00?|10?|\.0)[af]?(?:\+ptx)?["']?(?:\(|\n|\s*(?:[])},:|=!<>]|(?:and|or|else|if|in|not|is)\b))
+    | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?![.,]))"""
+).finditer
+"""Such a number as a test in Python has it: not in prose, in a call for a family, or at the end of a longer name."""
 _HIT_NAME = re.compile(rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120))(?:_ALL|(?!\w{2}))").search
 _NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|\bcc\b|gpu").search
 
@@ -45,6 +52,11 @@ def may_have(language: str, gates: Set[str]) -> Look:
     names = [gate.encode() for gate in gates]
 
     def look(content: bytes) -> bool:
+        if language == "python" and not any(
+            hit[0] != b"12" or b"minor" in content[max(0, hit.start() - 200) : hit.end() + 200]
+            for hit in _WRITTEN(content)
+        ):
+            return False
         if any(name in content for name in names) or _HIT_NAME(content):
             return True
         if language == "c++":

@@ -28,10 +28,10 @@ Look = Callable[[bytes], object]
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
-def containing(word: str) -> Look:
-    """Return the quick look that passes each file with a word in it."""
+def containing(word: str, search: Look = bool) -> Look:
+    """Return the quick look that passes each file with a word in it, where a slower search finds something too."""
     letters = word.encode()
-    return lambda content: letters in content
+    return lambda content: letters in content and search(content)
 
 
 class Mistake(NamedTuple):

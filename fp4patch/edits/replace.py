@@ -18,7 +18,7 @@ from fp4patch.edits.cmake import parse
 from fp4patch.edits.cmake_code import CMakeCode
 from fp4patch.edits.cxx_code import CxxCode
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import Mistake, Operation, PatchedTree, Place, Retired, Search, Template
+from fp4patch.edits.operation import Mistake, Operation, PatchedTree, Place, Retired, Search, Template, containing
 from fp4patch.edits.python_code import PythonCode
 from fp4patch.edits.refusal import ADDED, Refusal
 
@@ -137,7 +137,7 @@ class Replace(Operation):
         if language == self.language and not (self.within or self._adds):
             words = [word for word in re.findall(r"\w+|[^\w\s]", self.find) if word not in "(),\\"]
             pattern = re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL)
-            yield Search(pattern.search, self._left)
+            yield Search(containing(max(words, key=len, default=""), pattern.search), self._left)
 
     def _left(self, _tree: PatchedTree, _file: str, text: str, /) -> Iterable[Place]:
         """Yield the code to replace that is left in a text, where no sign shows that it stays."""

@@ -23,7 +23,7 @@ from fp4patch.edits.cxx import COMMENT, Conditional, Cut, Source, lex, words
 from fp4patch.edits.cxx_edit import edited, retirement
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import Look, Mistake, Operation, PatchedTree, Place, Retired, Search, Template, containing
+from fp4patch.edits.operation import Look, Mistake, Operation, PatchedTree, Place, Retired, Search, Template
 from fp4patch.edits.placement import THEIRS, Placement, enclosing, gates
 from fp4patch.edits.ptx import Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
@@ -96,8 +96,8 @@ class WrapAsm(Operation):
     def looks(self, language: str, /) -> Iterator[Look]:
         """Yield the looks of the searches and, for C++, what finds callers."""
         yield from super().looks(language)
-        if language == self.language:
-            yield from map(containing, self.callers)
+        if language == self.language and self.callers:
+            yield re.compile("|".join(map(re.escape, self.callers)).encode()).search
 
     def searches(self, language: str, /) -> Iterator[Search]:
         """Yield the search for conversions in C++ and Python."""
@@ -111,10 +111,10 @@ class WrapAsm(Operation):
             return  # the fold has proven the files that it read
         if language_of(file) == "python":
             for number, line in enumerate(text.split("\n"), 1):
-                if opcode := _OPCODE.search(line.partition("#")[0]):
+                if "e2m1x" in line and (opcode := _OPCODE.search(line.partition("#")[0])):
                     yield Place(number, opcode[0], _IN_PYTHON)
         elif sign := needs_suffix(text, self.unless):
-            if opcode := _OPCODE.search(text):
+            if opcode := _OPCODE.search(text, max(0, text.find("e2m1x") - 80)):
                 line_number = text.count("\n", 0, opcode.start()) + 1
                 yield Place(line_number, opcode[0], f"a file with `{sign}` compiles for targets with a suffix alone")
         else:
