@@ -185,11 +185,10 @@ def _definitions(script: Script, variable: str) -> list[_Part]:
     parts = []
     for index in script.live:
         command = script.commands[index]
-        named = [argument.text for argument in command.arguments[:2]]
-        if command.name == "set" and named[:1] == [variable]:
-            parts.append(_Part.of(script, index, 1))
-        elif command.name == "list" and named[1:] == [variable] and _adds(command):
-            parts.append(_Part.of(script, index, 2))
+        own = 1 if command.name == "list" else 0  # list(APPEND NAME …)
+        named = [argument.text for argument in command.arguments[own : own + 1]] if command.takes_lists_apart else []
+        if named == [variable] and (not own or _adds(command)):
+            parts.append(_Part.of(script, index, own + 1))
     return parts
 
 
@@ -205,8 +204,7 @@ def _wanting(edit: AddElement, script: Script, index: int) -> list[_Part]:
     if any(fnmatchcase(names[0], glob) for glob in edit.but):
         return []
     parts = _definitions(script, names[0]) if command.name in ("list", "set") else _followed(edit, script, index)
-    whole = [reduce(_Part.beside, parts, part) for part in parts]
-    return [part for part in whole if edit.beside in part.elements]
+    return [reduce(_Part.beside, parts, part) for part in parts if edit.beside in part.elements]
 
 
 def _followed(edit: AddElement, script: Script, index: int) -> list[_Part]:

@@ -158,6 +158,7 @@ def parse(text: str) -> Script:
     """Return the text as commands. LexError: it is not CMake."""
     commands: list[Command] = []
     at = len(BOM) * text.startswith(BOM)
+    start, began = 0, 1
 
     def skip(at: int) -> int:
         """Behind the blanks and comments that begin here."""
@@ -172,7 +173,7 @@ def parse(text: str) -> Script:
         return at
 
     while (at := skip(at)) < len(text):
-        start, began = at, text.count("\n", 0, at) + 1
+        start, began = at, began + text.count("\n", start, at)
         name = _NAME.match(text, at)
         if not name:
             raise LexError(f"a command was expected at {text[at : at + 20]!r}", began)

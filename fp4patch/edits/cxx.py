@@ -28,6 +28,7 @@ _LEXEME = re.compile(
     [^\S\n]*+
     (?:
       (?P<name>[^\W\d][\w$]*+(?!["'])|\$[\w$]*)
+    | (?P<plain>[][(){{}}<>,;:=&*+!|?~^%-])
     | (?P<newline>\n)
     | (?P<comment>//[^\n]*|(?s:/\*.*?(?:\*/|\Z)))
     | (?P<raw>{_ENCODING}R"(?P<delimiter>[^\s()\\"]{{0,16}})\()
@@ -201,6 +202,10 @@ class Source:
         except LexError:
             return False
 
+    def before(self, index: int) -> Token | None:
+        """Return the last token in code before one; None if there is none."""
+        return next((self.tokens[at] for at in range(index - 1, -1, -1) if self.tokens[at].directive < 0), None)
+
     def line(self, offset: int) -> int:
         """Return the 1-based line of an offset."""
         return bisect_left(self._newlines, offset) + 1
@@ -253,7 +258,7 @@ def block(source: Source, after: int) -> range | None:
     return None
 
 
-_KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING, "prefix": Kind.NAME}
+_KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING, "prefix": Kind.NAME, "plain": Kind.MARK}
 
 
 def read(text: str) -> Source:

@@ -57,7 +57,7 @@ class Insert(Operation):
                 expected, found = f"no `{sign}`", "a specialization of that shape, there already"
                 raise Refusal(expected, found, source.tokens[present[0]].line, advice=ADDED)
         anchor = self._anchor(source)
-        before = next((token for token in reversed(source.tokens[:anchor]) if token.directive < 0), None)
+        before = source.before(anchor)
         if before and before.text not in (";", "{", "}"):
             raise Refusal("a declaration behind a whole one", f"`{before.text}`", before.line)
         at = _before_comments(source, anchor)

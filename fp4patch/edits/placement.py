@@ -45,8 +45,7 @@ class Placement:
 
     def check(self, statement: Statement, guard: str) -> None:
         """Refuse places for which directives are impossible or that are guarded already."""
-        tokens = self.source.tokens
-        before = next((t for t in reversed(tokens[: statement.first]) if t.directive < 0), None)
+        before = self.source.before(statement.first)
         if before is None or before.text not in _BEFORE_STATEMENT:
             found = f"`{before.text}`" if before else "the start of the file"
             raise Refusal("a statement behind a statement", found, statement.line)

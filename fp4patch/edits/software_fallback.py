@@ -101,8 +101,8 @@ def _fallback(source: Source, site: Site, indent: int) -> str:
     direct = not (ordered or computes) and all(used[number] == 1 for number in expressions)
     if len(packed) == 1 and direct:
         target = _target(statement.outputs[0])
-        before = next(t for t in reversed(source.tokens[: statement.first]) if t.directive < 0)
-        if before.text != ")" or target[0].isalpha() or target[0] == "_":
+        before = source.before(statement.first)
+        if (before and before.text) != ")" or target[0].isalpha() or target[0] == "_":
             return _assignment(f"{target} = ", packed[0], _Values(site, expressions), namespace, room)
     lines = [f"namespace fp4patch = ::fp4patch_{OPERANDS};"] if computes else []
     if not direct:  # each expression is evaluated once, used or not
