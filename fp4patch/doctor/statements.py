@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted
@@ -57,8 +57,6 @@ _PATTERNS = (
 )
 # The beginnings first: without them each letter of a source is compared with every pattern, ten times as long.
 _STATEMENTS = re.compile(f"(?=cvt|kind::|__nv_)(?:{'|'.join(f'(?P<{kind.name}>{text})' for kind, text in _PATTERNS)})")
-may_have_statements = re.compile(r"e2m1|kind::mxf4|__nv_cvt_\w*fp4").search
-"""A fast search that finds something in each text that can have FP4 statements."""
 _NOTHING_OF_USE = re.compile(
     r"(return\s*(\(?[\w:<>]*\)?\s*[({]?\s*(0[xX]?[\da-fA-F.]*[uUlLfF]*|false|nullptr)?\s*[)}]?)|[*\w.\[\]>-]+\s*=\s*[({]?\s*0[\w.]*\s*[)}]?"
     r"|(std::)?(printf|assert|__trap|abort|__assert_fail|static_assert|\w+_(ERROR|TRAP|UNREACHABLE)|\(void\)\s*\w+)\b.*|\(\s*void\s*\)\s*[\w.]+|[{}\s]*)",
@@ -121,6 +119,11 @@ class SourceFile(SourceText):
         return found
 
 
+def may_have_statements(text: str) -> bool:
+    """Pass each text that can have FP4 statements. One expression for all of it takes five times as long."""
+    return "e2m1" in text or "kind::mxf4" in text or ("__nv_cvt_" in text and "fp4" in text)
+
+
 def what_is_left(file: SourceFile, preprocessor: Preprocessor) -> dict[Statement, tuple[Left, str]]:
     """Return what is left of each statement of a file, and the name that decides if that is not known."""
     conditionals = preprocessor.run(file)
@@ -130,15 +133,18 @@ def what_is_left(file: SourceFile, preprocessor: Preprocessor) -> dict[Statement
         text = f";{found[2] or found[3]}"
         return text.ljust(len(found[0])) if preprocessor.condition("if", found[1])[0] else found[0]
 
-    live = _EARLY.sub(without_condition, _live_text(file, conditionals, {False}))
-    after_return = _unreachable(live)
-    surely = _unreachable(_EARLY.sub(without_condition, _live_text(file, conditionals, {False, None})))
-    fates = {}
+    @cache
+    def left(*out: bool | None) -> tuple[str, list[tuple[int, int]]]:
+        text = _live_text(file, conditionals, out)
+        text = _EARLY.sub(without_condition, text) if "__CUDA_ARCH__" in text else text
+        return text, _unreachable(text)
+
+    (live, after_return), fates = left(False), {}
     for one in file.statements:
         fate, why = _of(one, conditionals, live)
         if fate is Left.COMPILED and _within(one, after_return):
             undecided = next((c.why for c in conditionals if any(b.live is None for b in c.branches)), "")
-            fate, why = (Left.CONSTANT, "") if _within(one, surely) else (Left.UNKNOWN, undecided)
+            fate, why = (Left.CONSTANT, "") if _within(one, left(False, None)[1]) else (Left.UNKNOWN, undecided)
         fates[one] = fate, why
     return fates
 

@@ -50,6 +50,12 @@ class SourceText:
         """Begin, end, name and rest of each directive."""
         return [(found.start(), found.end(), found[1], found[2].strip()) for found in _DIRECTIVE.finditer(self.text)]
 
+    @cached_property
+    def defined(self) -> set[str]:
+        """The macros that it defines somewhere."""
+        definitions = (_DEFINITION.match(rest) for *_, name, rest in self.directives if name == "define")
+        return {found[1] for found in definitions if found}
+
 
 def _blank(found: re.Match[str]) -> str:
     return " " * len(found[0]) if found[0][0] in "/\\" else found[0]
@@ -123,8 +129,7 @@ class Preprocessor:
         every: list[Conditional] = []
         open_: list[Conditional] = []
         size = len(file.text)
-        definitions = (_DEFINITION.match(rest) for *_, name, rest in file.directives if name == "define")
-        self._own |= {found[1] for found in definitions if found}
+        self._own |= file.defined
         for begin, end, name, rest in file.directives:
             if name in ("if", "ifdef", "ifndef"):
                 state, why = self.condition(name, rest)
