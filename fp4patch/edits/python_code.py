@@ -1,14 +1,14 @@
 """Python for the edit ``replace``: code is an expression, compared as a syntax tree.
 
-Python's own parser finds the expressions, in f-strings too, and proves the result. It does not always tell where one is
-in an f-string: then LibCST replaces them, which takes a while to load.
+Python's own parser finds the expressions, in f-strings too, and proves the result. LibCST replaces them, since it keeps
+each byte beside them; it takes a while to load, and is loaded for a file that is changed alone.
 """
 
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import accumulate
+from io import StringIO
+from itertools import pairwise
 from typing import Any
 
 from fp4patch.edits.refusal import OTHERWISE, Refusal
@@ -43,14 +43,10 @@ class PythonCode:
 
     def lines(self, pattern: str, /) -> list[int]:
         """Return the line of each expression that means the same."""
-        return [node.lineno for node in self._found(pattern)]
-
-    def _found(self, pattern: str) -> list[Any]:
         wanted = read_expression(pattern)
         kind, dump = type(wanted), ast.dump(wanted)
-        nodes: dict[int, Any] = {id(n): n for part in self._parts for n in ast.walk(part) if isinstance(n, kind)}
-        found = [node for node in nodes.values() if ast.dump(node) == dump]
-        return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+        nodes = {id(node): node for part in self._parts for node in ast.walk(part) if isinstance(node, kind)}
+        return sorted(node.lineno for node in nodes.values() if ast.dump(node) == dump)
 
     def nearest(self, _pattern: str, /) -> tuple[int | None, str]:
         """Return no place: how near an expression comes is not measured."""
@@ -62,24 +58,33 @@ class PythonCode:
 
     def replaced(self, find: str, replace: str, /) -> tuple[str, list[int]]:
         """Return the text with each expression replaced that means the same, and their lines."""
-        found, intended = self._found(find), ast.dump(self._tree)
+        lines, intended = self.lines(find), ast.dump(self._tree)
         for part in map(ast.dump, self._parts):
             intended = intended.replace(part, part.replace(meaning(find), meaning(replace)))
-        for text in _replaced(self._text, found, find, replace, self._within):
-            with suppress(SyntaxError):
-                if ast.dump(_parsed(text)) == intended:
-                    return self._mark + text, [node.lineno for node in found]
-        raise Refusal(*OTHERWISE, found[0].lineno)
+        rows = [*StringIO(self._text, newline="")]
+        for first, last in reversed(self._statements(lines, len(rows))):
+            rows[first - 1 : last] = [_replaced("".join(rows[first - 1 : last]), find, replace, self._within)]
+        text = "".join(rows)
+        try:
+            sound = ast.dump(_parsed(text)) == intended
+        except SyntaxError:
+            sound = False
+        if not sound:
+            raise Refusal(*OTHERWISE, lines[0])
+        return self._mark + text, lines
+
+    def _statements(self, lines: Sequence[int], rows: int) -> list[tuple[int, int]]:
+        """Return first and last line of each statement of the module that has one of some lines: LibCST takes long for
+        a whole module. All lines, where two statements share one."""
+        heads = [[part.lineno, *(d.lineno for d in getattr(part, "decorator_list", ()))] for part in self._tree.body]
+        spans = [(min(head), part.end_lineno or 0) for head, part in zip(heads, self._tree.body, strict=True)]
+        if any(after[0] <= before[1] for before, after in pairwise(spans)):
+            return [(1, rows)]
+        return [(first, last) for first, last in spans if any(first <= line <= last for line in lines)]
 
 
-def _replaced(text: str, found: Sequence[Any], find: str, replace: str, within: str) -> Iterator[str]:
-    """Yield the text with each ``find`` replaced: where Python's parser found it, and by LibCST."""
-    written = text.encode()
-    starts = [0, *accumulate(map(len, written.splitlines(keepends=True)))]
-    for node in reversed(found):
-        start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
-        written = written[:start] + replace.strip().encode() + written[end:]
-    yield written.decode(errors="replace")
+def _replaced(text: str, find: str, replace: str, within: str) -> str:
+    """Return the text with each ``find`` replaced by LibCST."""
     import libcst as cst  # noqa: PLC0415 - see above
 
     wanted, kind, new = meaning(find), type(cst.parse_expression(find)), cst.parse_expression(replace)
@@ -106,7 +111,7 @@ def _replaced(text: str, found: Sequence[Any], find: str, replace: str, within: 
 
     module = cst.parse_module(text).visit(Put())
     # LibCST overlooks the last newline behind a comment that ends with a backslash.
-    yield module.with_changes(has_trailing_newline=text.endswith(("\n", "\r"))).code
+    return module.with_changes(has_trailing_newline=text.endswith(("\n", "\r"))).code
 
 
 def _identifiers(node: ast.AST) -> Iterator[str]:
