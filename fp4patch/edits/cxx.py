@@ -174,12 +174,6 @@ class Source:
         return tuple([token[1] for token in self.tokens])
 
     @cached_property
-    def marks(self) -> list[int]:
-        """For each token 0 in code, 1 in a directive, 2 as the first one of a directive."""
-        inside = [token[5] for token in self.tokens]
-        return [(now >= 0) + (now > before) for now, before in zip(inside, (-1, *inside), strict=False)]
-
-    @cached_property
     def conditionals(self) -> tuple[Conditional, ...]:
         """Every conditional, nested ones too, in the order of their ``#if``. LexError if they do not pair."""
         return _conditionals(self.directives)
@@ -321,10 +315,20 @@ _KEPT: dict[str, Source] = {}
 def lex(text: str) -> Source:
     """As :func:`read`. The last texts are kept, since the edits of a file read it one after the other."""
     kept = _KEPT.pop(text, None)
-    source = _KEPT[text] = kept or read(text)
+    return keep(kept or read(text))
+
+
+def keep(source: Source) -> Source:
+    """Let :func:`lex` return this for its text from now on."""
+    _KEPT[source.text] = source
     if len(_KEPT) > 8:
         del _KEPT[next(iter(_KEPT))]
     return source
+
+
+def reads_as_meant(text: str) -> bool:
+    """Tell whether the text has the tokens that :func:`lex` returns, each in code or in its directive."""
+    return read(text) == lex(text)
 
 
 def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:

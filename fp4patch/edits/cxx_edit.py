@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from fp4patch.core.results import NothingToDo
-from fp4patch.edits.cxx import BOM, Cut, Source, lex, read, words
+from fp4patch.edits.cxx import BOM, Cut, Source, Token, keep, read, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Retired
 from fp4patch.edits.refusal import OTHERWISE, Refusal
@@ -23,39 +23,72 @@ def retirement(source: Source, retired: Sequence[Retired]) -> NothingToDo | None
 
 
 def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:
-    """Return the source with parts replaced, read again.
+    """Return the source with parts replaced. Refusal, at ``line``: brackets or conditionals pair otherwise than before.
 
-    Refusal, at ``line``: it has other tokens than the old ones and those of the new parts as they read alone, each in
-    code or in its directive, or brackets or conditionals pair otherwise than before.
+    The result is not read again: ``reads_as_meant`` does that, once for all edits of a file.
     """
-    text, words, marks = source.text, list(source.words), list(source.marks)
-    added, removed, headless = list[str](), list[str](), False
     try:
-        for cut in sorted(cuts, key=lambda cut: cut.start)[::-1]:
-            new, span = read(cut.text), slice(*(bisect_left(source.starts, edge) for edge in (cut.start, cut.end)))
-            inside = _is_in_directive(source, span.start, cut.start)
-            goes_on = [inside and (cut.start < cut.end or token.line == 1) for token in new.tokens]
-            following = source.tokens[span.stop : span.stop + 1]
-            headless |= any(
-                t.directive >= 0 and cut.start <= source.directives[t.directive].start < t.start for t in following
-            )
-            added, removed = [*new.words, *added], [*words[span], *removed]
-            text = text[: cut.start] + cut.text + text[cut.end :]
-            words[span], marks[span] = new.words, map(max, new.marks, goes_on)
-        result = lex(text)
+        parts = [(cut, read(cut.text)) for cut in sorted(cuts, key=lambda cut: cut.start)]
     except LexError as error:
         raise Refusal("a change that can be read", error.message, line) from error
-    unlike = words != list(result.words) or marks != result.marks or _unpaired(added) != _unpaired(removed)
-    if headless or unlike or (source.pairs and not result.pairs):
+    result = _spliced(source, parts)
+    added = [word for _, new in parts for word in new.words]
+    spans = [slice(*(bisect_left(source.starts, edge) for edge in (cut.start, cut.end))) for cut, _ in parts]
+    removed = [word for span in spans for word in source.words[span]]
+    headless = any(
+        token.directive >= 0 and cut.start <= source.directives[token.directive].start < token.start
+        for (cut, _), span in zip(parts, spans, strict=True)
+        for token in source.tokens[span.stop : span.stop + 1]
+    )
+    if headless or _unpaired(added) != _unpaired(removed) or (source.pairs and not result.pairs):
         raise Refusal(*OTHERWISE, line)
-    return result
+    return keep(result)
 
 
-def _is_in_directive(source: Source, index: int, offset: int) -> bool:
-    """Tell whether the line of a directive goes on at an offset, before the token ``index``."""
-    if not index or source.tokens[index - 1].directive < 0:
-        return False
-    return source.marks[index : index + 1] == [1] or "\n" not in source.text[source.tokens[index - 1].end : offset]
+def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
+    """Return what a source with parts replaced is to be: its tokens, moved, and those of the new parts as they read
+    alone."""
+    text, starts = source.text, [directive.start for directive in source.directives]
+    pieces, tokens = list[str](), list[Token]()
+    make = tuple.__new__
+    at, line = 0, 1  # what of the old text is done, and its line
+    shift = lines = directives = 0  # by how much what follows moves
+    for cut, new in (*parts, (Cut(len(text), len(text), ""), read(""))):
+        end = cut.start
+        first, last = (bisect_left(source.starts, edge) for edge in (at, end))
+        pieces.append(text[at:end])
+        kept = source.tokens[first:last]
+        if shift or lines or directives:
+            kept = tuple(
+                [
+                    make(Token, (kind, word, start + shift, stop + shift, row + lines, d if d < 0 else d + directives))
+                    for kind, word, start, stop, row, d in kept
+                ]
+            )
+        tokens += kept
+        line += text.count("\n", at, end)
+        opened = bisect_left(starts, end)
+        inside, same = _directive_around(source, last, end), cut.start < cut.end
+        for token in new.tokens:
+            own = token.directive + opened if token.directive >= 0 else inside if same or token.line == 1 else -1
+            place = (token.start + end + shift, token.end + end + shift, token.line + line + lines - 1)
+            tokens.append(Token(token.kind, token.text, *place, own if own < 0 else own + directives))
+        pieces.append(cut.text)
+        directives += len(new.directives) - (bisect_left(starts, cut.end) - opened)
+        shift += len(cut.text) - (cut.end - end)
+        lines += cut.text.count("\n") - text.count("\n", end, cut.end)
+        line += text.count("\n", end, cut.end)
+        at = cut.end
+    return Source("".join(pieces), tuple(tokens))
+
+
+def _directive_around(source: Source, index: int, offset: int) -> int:
+    """Return the directive whose line goes on at an offset, before the token ``index``; -1 in code."""
+    before, after = source.tokens[index - 1 : index] if index else (), source.tokens[index : index + 1]
+    if not before or before[0].directive < 0:
+        return -1
+    goes_on = after and after[0].directive == before[0].directive
+    return before[0].directive if goes_on or "\n" not in source.text[before[0].end : offset] else -1
 
 
 def _unpaired(words: Iterable[str]) -> list[str]:

@@ -14,11 +14,11 @@ from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, Outcome, Rewritten, State
 from fp4patch.core.table import Globs, Manifest, SomeText, Specifier, must
 from fp4patch.edits.cmake import parse
-from fp4patch.edits.cxx import words
+from fp4patch.edits.cxx import reads_as_meant, words
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.python_code import read_expression
-from fp4patch.edits.refusal import Refusal
+from fp4patch.edits.refusal import OTHERWISE, Refusal
 
 Template = Callable[[str], str]
 """The text of a template by the name that the edit gives."""
@@ -143,7 +143,10 @@ class Operation(Manifest):
         return self.search
 
     def rewrite(self, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Apply the edit to a text. Refusals are values; only a template that cannot be read raises."""
+        """Apply the edit to a text. Refusals are values; only a template that cannot be read raises.
+
+        A result in C++ is not read again: that is left to :func:`fold`.
+        """
         try:
             return self.change(text, template, options)
         except Refusal as refusal:
@@ -198,11 +201,18 @@ class Fold(NamedTuple):
 
 
 def fold(text: str, steps: Sequence[Step]) -> Fold:
-    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known."""
+    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known.
+
+    The result of all of them is read again. If it reads otherwise, the last edit is refused.
+    """
     outcomes: list[Outcome] = []
+    result, in_cxx, at, line = text, False, 0, 0
     for edit, template, options in steps:
-        outcome = edit.rewrite(text, template, options)
+        outcome = edit.rewrite(result, template, options)
         if isinstance(outcome, Rewritten):
-            text = outcome.text
+            result, in_cxx, at, line = outcome.text, edit.language == "c++", len(outcomes), outcome.lines[0]
         outcomes.append(outcome)
-    return Fold(text, tuple(outcomes))
+    if in_cxx and not reads_as_meant(result):
+        outcomes[at] = Refusal(*OTHERWISE, line).drift
+        return Fold(text, tuple(outcomes))
+    return Fold(result, tuple(outcomes))
