@@ -115,3 +115,19 @@ def test_a_gate_in_use_has_no_reason_to_remain() -> None:
 def test_a_text_that_cannot_be_read_is_named(language: str, text: str) -> None:
     (place,) = places(language, set(), text)
     assert "cannot be read" in place.because
+
+
+TESTED = ("120", "1200", "12.0", "'12.0+PTX'", "'sm_120a'", "'SM120'", "'compute_120'", "'120a'", "(12, 0)", "{120}")
+NAMES = ("is_device_sm120", "isSm120", "cap_sm120", "Arch.SM120", "DEV_SM_120", "sm120_only", "target_sm_120")
+ENDS = ("\n", " \n", "  # c\n", "#c\n", "; y\n", " \\\n and y\n", " if arch else 1\n", " and y\n", " or not z\n")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_whatever_follows_a_test_in_python_the_quick_look_passes_it(end: str) -> None:
+    tests = [f"{begin}{value}{end}" for begin in ("x = capability == ", "x = arch!=") for value in TESTED]
+    tests += [
+        f"if {name}:{end.replace(' and y', ' y').replace(' or not z', ' z')}" for name in NAMES if "if" not in end
+    ]
+    found = [text for text in tests if places("python", set(), text)]
+    assert len(found) >= len(TESTED)
+    assert [text for text in found if not may_have("python", set())(text.encode())] == []
