@@ -125,9 +125,7 @@ ENDS = ("\n", " \n", "  # c\n", "#c\n", "; y\n", " \\\n and y\n", " if arch else
 @pytest.mark.parametrize("end", ENDS)
 def test_whatever_follows_a_test_in_python_the_quick_look_passes_it(end: str) -> None:
     tests = [f"{begin}{value}{end}" for begin in ("x = capability == ", "x = arch!=") for value in TESTED]
-    tests += [
-        f"if {name}:{end.replace(' and y', ' y').replace(' or not z', ' z')}" for name in NAMES if "if" not in end
-    ]
+    tests += [f"if {name}:\n    pass\n" for name in NAMES]
     found = [text for text in tests if places("python", set(), text)]
     assert len(found) >= len(TESTED)
     assert [text for text in found if not may_have("python", set())(text.encode())] == []
