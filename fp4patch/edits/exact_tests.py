@@ -38,11 +38,11 @@ _TESTED = re.compile(
 ).search
 _WRITTEN = re.compile(
     rb"""(?ix) 12 (?<!family\(12)
-    (?:(?<=[^\w.]12)|(?<=ute_12)|(?<=[\Wchkstu]sm12)|(?<=[\Wchkstu](?:_sm|sm_)12)|(?<=[\Wchkstu]_sm_12))
+    (?:(?<=[^\w.]12)|(?<=ute_12)|(?<=sm12)|(?<=sm_12))
     (?:(?:00?|10?|\.0)[af]?(?:\+ptx)?(?![\w.]|[ \t]+(?!(?:and|or|else|if|in|not|is)\b)\w)
     | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?![.,]))"""
 ).finditer
-"""Such a number as a test in Python has it: not in prose, in a call for a family, or at the end of a longer name."""
+"""Such a number as a test in Python has it: not in prose, in a call for a family, or at the end of another name."""
 _HIT_NAME = re.compile(rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|(?!\w{2}))").search
 _NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|\bcc\b|gpu").search
 
