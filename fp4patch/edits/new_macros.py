@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import Literal
 
 from fp4patch.core.arch import Arch
@@ -130,8 +129,8 @@ def _conditions(source: Source) -> Iterator[_Line]:
 
 
 def _of_compilers(source: Source) -> Iterator[_Line]:
-    for before, token in pairwise(source.tokens):
-        if token.directive < 0 and _OF_COMPILERS.fullmatch(token.text) and before.text not in ("signed", "unsigned"):
+    for before, token in zip(("", *(token.text for token in source.tokens)), source.tokens, strict=False):
+        if token.directive < 0 and _OF_COMPILERS.fullmatch(token.text) and before not in ("signed", "unsigned"):
             yield token.line, token.text
 
 

@@ -44,6 +44,10 @@ def test_a_macro_of_the_build_that_an_edit_brings_is_found(text: str, name: str)
     assert [found for _, found in macros(BEFORE + text)] == [name]
 
 
+def test_the_first_word_of_a_file_counts_too() -> None:
+    assert list(macros_since({"a.h": ""}, {"a.h": "wchar_t c();\n"})) == [("a.h", 1, "wchar_t")]
+
+
 @pytest.mark.parametrize(
     "text",
     [

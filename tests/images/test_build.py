@@ -255,7 +255,7 @@ def test_vllm_is_compiled_with_a_cutlass_that_is_whole(capfd: pytest.CaptureFixt
         assert ("CUTLASS_FROM=git" in words) is (partial and whole), stage
 
 
-def test_a_cutlass_of_headers_alone_is_refused_before_anything_is_built(
+def test_a_cutlass_of_headers_alone_is_refused_as_a_directory_and_comes_by_git_as_a_release(
     capfd: pytest.CaptureFixture[str], pristine_tree: Callable[[str, str], Path]
 ) -> None:
     tree = pristine_tree("cutlass", "4.5.0")
