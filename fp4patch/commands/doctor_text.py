@@ -89,7 +89,7 @@ def _project(project: ProjectReport, *, details: bool) -> RenderableType:
     said = {fact for answer in project.answers for fact in answer.evidence}
     parts.append(_findings(one for one in project.findings if f"{one.subject}: {one.found}" not in said))
     recipe = known().recipe
-    if not project.findings and (not project.settings or any(setting.cuda for setting in project.settings)):
+    if not project.findings and any(setting.cuda for setting in project.settings):
         unfound = f"no line was found that removes {recipe.macro} from {recipe.subject}"
         parts.append(Hanging("    ", f"{unfound}; variables and loops are not followed"))
     shown = project.settings if details else ()

@@ -70,9 +70,12 @@ def test_trees_and_directories_with_a_dockerfile_are_searched(
     assert "Dockerfile:2" in capsys.readouterr().out
     assert cli.run(["doctor", str(tmp_path / "build/Dockerfile")]) == 1
     assert "! Dockerfile" in capsys.readouterr().out
-    (tmp_path / "build/Dockerfile").write_text("FROM base\n")
+    (tmp_path / "build/Dockerfile").write_text("FROM nvidia/cuda:13.0.1-devel\nENV TORCH_CUDA_ARCH_LIST=12.1a\n")
     assert cli.run(["doctor", str(tmp_path / "build")]) == 1  # nothing was found, and nothing was judged
     assert "no line was found" in " ".join(capsys.readouterr().out.split())
+    (tmp_path / "build/Dockerfile").write_text("FROM base\n")
+    assert cli.run(["doctor", str(tmp_path / "build")]) == 1
+    assert "no line was found" not in " ".join(capsys.readouterr().out.split())
     tree = tree_copy("cutlass", "4.5.0")
     (tree / "fix.sh").write_text(f"{REMOVES[0].removeprefix('RUN ')}\n")
     cli.run(["doctor", str(tree)])
