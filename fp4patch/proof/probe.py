@@ -28,8 +28,8 @@ _ENCODERS = "fp4patch_"
 """In the name of every function of an encoder that is pasted into a header: that of its namespace."""
 _STANDARD = ("-std=c++17", "-O3")
 _NO_SUCH_ARCH = re.compile(r"nvcc fatal\s*: (?:Unsupported gpu architecture|Value '\S+' is not defined for option)")
-_NOT_ON_TARGET = re.compile(r"^ptxas .*not supported on \.target", re.MULTILINE)
-"""Message of ptxas about an instruction that the target does not have: it ends every such compilation."""
+_EVERY_TIME = re.compile(r"^ptxas .*not supported on \.target|\A.*\(\d+\): error: static assertion failed", re.MULTILINE)
+"""Messages that end every such compilation: an instruction that the target does not have, and a static_assert."""
 _ERROR = re.compile(r"^.*\b(?:error|fatal)\b[^:\n]*:", re.MULTILINE)
 _LONGEST_ERROR = 4000  # characters; a template error can be megabytes, and its beginning tells
 
@@ -86,8 +86,8 @@ class Compiler:
             return Compilation(content, kept["error"], cached=True, lines=lines)
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch:
             built = self._built(source, probe, flags, side, text, Path(scratch))
-        # ptxas refuses an instruction that the target does not have every time; another error may be the machine's.
-        if not built.error or _NOT_ON_TARGET.search(built.error):
+        # Another error may be the machine's, and a message with the tree's place is another one in the next tree.
+        if not built.error or (_EVERY_TIME.search(built.error) and str(side.root) not in built.error):
             encoded = base64.b64encode(built.content).decode()
             self.store.put(name, {"content": encoded, "error": built.error, "lines": asdict(built.lines)})
         return built
@@ -123,7 +123,7 @@ class Compiler:
             log += out + err
             if ours := [name for name in defined_once(compiled_alone.read_bytes()) if _ENCODERS in name]:
                 status, log = 1, f"error: {ours[0]} is defined by each file that includes its header: it is not inline"
-        log = log.replace(str(folder), str(side.root)).strip()
+        log = log.replace(str(folder), str(side.root)).replace(str(source), source.name).strip()
         lines = source_lines(preprocessed, assembly, folder, side.watched)
         if status == 0 and product.is_file():
             return Compilation(product.read_bytes(), lines=lines)

@@ -230,6 +230,21 @@ def test_a_probe_that_no_longer_compiles_fails_with_the_compilers_words(bench: B
     assert result.checks[0].detail == "no, and the pristine source neither"
 
 
+def test_a_static_assert_that_fails_is_remembered_unless_its_message_names_the_tree(bench: Bench, tree: Path) -> None:
+    cache = bench.cache = bench.folder / "cache"
+    bench.source = f"{KERNEL}static_assert(sizeof(int) == 8);\n"
+    first, good = bench.one(A121), bench.toolchain
+    assert first.error.startswith("probe.cu(")
+    bench.toolchain = replace(good, nvcc=bench.folder / "nothing")
+    assert replace(bench.one(A121, cache), cached=False) == first
+    bench.toolchain = good
+    write(tree, {SCALE: f"{PATCHED}static_assert(sizeof(int) == 8);\n"})
+    assert str(tree) in bench.one(A121, cache).error
+    bench.toolchain = replace(good, nvcc=bench.folder / "nothing")
+    with pytest.raises(ProofError, match="does not run"):
+        bench.one(A121, cache)
+
+
 def test_what_ptxas_refuses_on_a_target_is_remembered_and_no_other_refusal(bench: Bench, tmp_path: Path) -> None:
     bare, cache, broken = Arch(12, 1), tmp_path / "cache", tmp_path / "nothing"
     instruction = "{ .reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %1; cvt.u32.u8 %0, b; }"
