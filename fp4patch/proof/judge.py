@@ -109,7 +109,7 @@ def judge(rules: Iterable[Rule], before: SassListing | None, after: SassListing)
     Code without effect fails: whatever is forbidden or bounded, it has not.
     """
     checks = tuple(check for rule in rules for check in _checks(rule, before, after))
-    acts = any(instruction.opcode.split(".")[0] in _ACTS for instruction in after.instructions)
+    acts = any(opcode.split(".")[0] in _ACTS for opcode in after.opcodes)
     because, detail = "code that does nothing breaks no rule", "the compiler left nothing that has an effect"
     return checks if acts else (*checks, Check("stores something", because, Verdict.FAIL, detail))
 
@@ -145,12 +145,12 @@ def effects(patched: SassListing, pristine: Sequence[SassListing]) -> Iterator[C
 
 def _stateful(listing: SassListing) -> frozenset[str]:
     """Return the opcodes that signal, wait, or change the state of the machine."""
-    return _STATEFUL.intersection(code.opcode.partition(".")[0] for code in listing.instructions)
+    return _STATEFUL.intersection(opcode.partition(".")[0] for opcode in listing.opcodes)
 
 
 def _widest_store(listing: SassListing) -> int:
     """Return the bytes of the widest store to global memory: its address must be a multiple of them."""
-    opcodes = [code.opcode.split(".") for code in listing.instructions]
+    opcodes = (opcode.split(".") for opcode in listing.opcodes)
     stores = [words for name, *words in opcodes if name in ("ST", "STG")]
     widths = (max((_WIDTHS[word] for word in words if word in _WIDTHS), default=4) for words in stores)
     return max(widths, default=0)

@@ -1,6 +1,7 @@
 """Listing of a kernel, as a report shows it."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from fp4patch.core.document import HIDDEN, Document, shown
 from fp4patch.sass.instruction import Instruction, InstructionClass
@@ -16,6 +17,11 @@ class SassListing(Document):
     """Label names of branch targets, by address."""
     code_sha256: str
     """SHA-256 of the bytes of the code section. If two are equal, the code is identical."""
+
+    @cached_property
+    def opcodes(self) -> frozenset[str]:
+        """Its opcodes with their modifiers, each once."""
+        return frozenset(instruction.opcode for instruction in self.instructions)
 
     def count(self, cls: InstructionClass) -> int:
         """Return the number of instructions of a class."""

@@ -105,10 +105,11 @@ def code_digest(cubin: bytes, kernel: str = "", instructions: Sequence[Instructi
     numbers = {int(bank, 16) for bank in banks if bank.startswith("0x")}
     known = len(numbers) == len(banks)
     sections = loaded_sections(cubin)
-    kernels = [name.removeprefix(".text.") for name, _ in sections if name.startswith(".text.")]
+    kernels = {name.removeprefix(".text.") for name, _ in sections if name.startswith(".text.")}
     digest = hashlib.sha256()
     for name, content in sorted(sections):
-        owner = next((other for other in kernels if name.endswith(f".{other}")), kernel)
+        last = name.rpartition(".")[2]
+        owner = last if last in kernels else kernel
         shared = _BANK.fullmatch(name)
         if not kernel or (owner == kernel and not (shared and known and int(shared[1]) not in numbers)):
             digest.update(f"{name.removesuffix(f'.{kernel}')}:{len(content)}:".encode() + content)

@@ -8,6 +8,7 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
 from fp4patch.sass import elf
 from fp4patch.sass.error import SassError
@@ -57,6 +58,7 @@ CLASS_OF: Mapping[str, InstructionClass] = {
 """Every opcode that is known, and its class."""
 
 
+@cache
 def classify(opcode: str) -> InstructionClass | None:
     """Return the class of ``OPCODE.MODIFIERS``; None for an opcode that is not in the table."""
     name, *modifiers = opcode.split(".")
