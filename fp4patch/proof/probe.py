@@ -28,7 +28,7 @@ _ENCODERS = "fp4patch_"
 """In the name of every function of an encoder that is pasted into a header: that of its namespace."""
 _STANDARD = ("-std=c++17", "-O3")
 _NO_SUCH_ARCH = re.compile(r"nvcc fatal\s*: (?:Unsupported gpu architecture|Value '\S+' is not defined for option)")
-_EVERY_TIME = re.compile(r"^ptxas .*not supported on \.target|\A.*\(\d+\): error: static assertion failed", re.MULTILINE)
+_EVERY_TIME = re.compile(r"^ptxas .*not supported on \.target|\A.*\): error: static assertion failed", re.MULTILINE)
 """Messages that end every such compilation: an instruction that the target does not have, and a static_assert."""
 _ERROR = re.compile(r"^.*\b(?:error|fatal)\b[^:\n]*:", re.MULTILINE)
 _LONGEST_ERROR = 4000  # characters; a template error can be megabytes, and its beginning tells
