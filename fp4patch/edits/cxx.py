@@ -328,7 +328,10 @@ def keep(source: Source) -> Source:
 
 def reads_as_meant(text: str) -> bool:
     """Tell whether the text has the tokens that :func:`lex` returns, each in code or in its directive."""
-    return read(text) == lex(text)
+    try:
+        return read(text) == lex(text)
+    except LexError:
+        return False
 
 
 def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from fp4patch.edits.cxx import Cut, Token, block, lex, words
+from fp4patch.edits.cxx import Cut, Token, block, lex, read, words
 from fp4patch.edits.cxx_edit import edited
 from fp4patch.edits.refusal import Refusal
 
@@ -46,7 +46,7 @@ class CxxCode:
 
     def contains(self, whole: str, part: str, /) -> bool:
         """Tell whether tokens have others among them."""
-        return bool(lex(whole).find(words(part)))
+        return bool(read(whole).find(words(part)))
 
     def replaced(self, find: str, replace: str, /) -> tuple[str, list[int]]:
         """Return the text with the tokens replaced, and their lines."""
@@ -75,7 +75,7 @@ class CxxCode:
 
     def _cut(self, old: Sequence[Token], replace: str) -> Cut:
         """Return the change of one place: all of it, or the tokens alone that are added or left out."""
-        new = lex(replace).tokens
+        new = read(replace).tokens
         shorter = min(len(old), len(new))
         lead = next((n for n in range(shorter) if old[n].text != new[n].text), shorter)
         rest = shorter - lead

@@ -203,16 +203,18 @@ class Fold(NamedTuple):
 def fold(text: str, steps: Sequence[Step]) -> Fold:
     """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known.
 
-    The result of all of them is read again. If it reads otherwise, the last edit is refused.
+    The result of all those in C++ is read again. If it reads otherwise, the last of them is refused.
     """
     outcomes: list[Outcome] = []
-    result, in_cxx, at, line = text, False, 0, 0
+    result, in_cxx, at, line = text, "", 0, 0
     for edit, template, options in steps:
         outcome = edit.rewrite(result, template, options)
         if isinstance(outcome, Rewritten):
-            result, in_cxx, at, line = outcome.text, edit.language == "c++", len(outcomes), outcome.lines[0]
+            result = outcome.text
+            if edit.language == "c++":
+                in_cxx, at, line = result, len(outcomes), outcome.lines[0]
         outcomes.append(outcome)
-    if in_cxx and not reads_as_meant(result):
+    if in_cxx and not reads_as_meant(in_cxx):
         outcomes[at] = Refusal(*OTHERWISE, line).drift
         return Fold(text, tuple(outcomes))
     return Fold(result, tuple(outcomes))

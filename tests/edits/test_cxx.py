@@ -169,6 +169,7 @@ def test_a_result_has_the_old_tokens_and_those_of_the_cuts(text: str, data: st.D
         ("#define A 1\n", Cut(0, 8, "")),
         ("#define A 1\n", Cut(10, 11, "2\n3")),
         ("a /b;\n/* c */\n", Cut(0, 2, "a /")),
+        ("a *b;\n", Cut(0, 2, "a /")),
         ("a\n", Cut(0, 1, "(b")),
         ("a\n", Cut(0, 1, "}")),
         ("a\n", Cut(0, 1, "#if b\n")),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fp4patch.core.results import Drift, NothingToDo, Rewritten
+from fp4patch.edits import Replace
 from fp4patch.edits.diff import FileDiff, sections, supported
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import fold
@@ -90,6 +91,15 @@ def test_a_text_with_both_sides_is_refused(tmp_path: Path) -> None:
 def test_a_file_need_not_be_in_a_language_of_ours(tmp_path: Path) -> None:
     before, after = "ls include/*.h\n", "ls include/*.cuh\n"
     assert fold(before, [(edit(diff_of(before, after, tmp_path, "a.rs")), str, {})]).text == after
+
+
+def test_what_code_edits_made_before_a_diff_is_read_again(tmp_path: Path) -> None:
+    text = "int left = side*p;\nb;\nc;\nd;\na\n"
+    joins = Replace(search=("a.h",), about="side", find="side", replace="other /", otherwise="no side")
+    diff = edit(diff_of(text, text.replace("\na\n", "\nb\n"), tmp_path, "a.h"))
+    done = fold(text, [(joins, str, {}), (diff, str, {})])
+    assert [type(outcome) for outcome in done.outcomes] == [Drift, Rewritten]
+    assert done.text == text
 
 
 SECTION = "diff --git a/{0} b/{0}\nindex 1..2 100644\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-a\n+b\n"
