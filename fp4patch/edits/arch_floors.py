@@ -54,7 +54,7 @@ def _may_open(source: Source, conditional: Conditional, allows: Sequence[str], f
     """Return whether its other branches do nothing, and all that it keeps from them is understood."""
     first, *others = conditional.branches
     known = {statement.first for statement in found.encodes}
-    begin, end = (bisect_left(source.tokens, at, key=lambda t: t.start) for at in (first.opening.end, first.end))
+    begin, end = (bisect_left(source.starts, at) for at in (first.opening.end, first.end))
     for at in range(begin, end):
         if source.tokens[at].text in KEYWORDS and at not in known and not _is_allowed(source, at, allows):
             return False
@@ -86,7 +86,8 @@ def _is_whole_body(source: Source, conditional: Conditional) -> bool:
 
 
 def _code(source: Source, branch: Branch) -> list[Token]:
-    return [t for t in source.tokens if branch.opening.end <= t.start < branch.end and t.directive < 0]
+    begin, end = (bisect_left(source.starts, at) for at in (branch.opening.end, branch.end))
+    return [token for token in source.tokens[begin:end] if token.directive < 0]
 
 
 def _is_idle(tokens: Sequence[Token]) -> bool:

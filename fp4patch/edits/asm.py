@@ -71,8 +71,8 @@ def scan(source: Source) -> Scan:
     """
     mentions = (bisect_right(source.starts, found.start()) - 1 for found in _MENTION.finditer(source.text))
     spots = [at for at in dict.fromkeys(mentions) if at >= 0 and _MENTION.search(source.tokens[at].text)]
-    code = enumerate(source.tokens) if spots else ()
-    keywords = [at for at, token in code if token.text in KEYWORDS and token.directive < 0]
+    words = enumerate(source.words) if spots else ()
+    keywords = [at for at, word in words if word in KEYWORDS and source.tokens[at].directive < 0]
     statements: dict[int, Statement] = {}
     strange = []
     for spot in spots:

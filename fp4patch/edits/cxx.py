@@ -326,14 +326,6 @@ def keep(source: Source) -> Source:
     return source
 
 
-def reads_as_meant(text: str) -> bool:
-    """Tell whether the text has the tokens that :func:`lex` returns, each in code or in its directive."""
-    try:
-        return read(text) == lex(text)
-    except LexError:
-        return False
-
-
 def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:
     """Return the text without its continuations, and the parts of the text that it consists of."""
     pieces, at = [], 0

@@ -23,15 +23,17 @@ def retirement(source: Source, retired: Sequence[Retired]) -> NothingToDo | None
 
 
 def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:
-    """Return the source with parts replaced. Refusal, at ``line``: brackets or conditionals pair otherwise than before.
+    """Return the source with parts replaced.
 
-    The result is not read again: ``reads_as_meant`` does that, once for all edits of a file.
+    Refusal, at ``line``: it would not have the old tokens and those of the cuts, each in code or in its directive, or
+    brackets or conditionals would pair otherwise than before.
     """
     try:
         parts = [(cut, read(cut.text)) for cut in sorted(cuts, key=lambda cut: cut.start)]
+        result = _spliced(source, parts)
+        as_meant = _reads_as_meant(result, [cut for cut, _ in parts])
     except LexError as error:
         raise Refusal("a change that can be read", error.message, line) from error
-    result = _spliced(source, parts)
     added = [word for _, new in parts for word in new.words]
     spans = [slice(*(bisect_left(source.starts, edge) for edge in (cut.start, cut.end))) for cut, _ in parts]
     removed = [word for span in spans for word in source.words[span]]
@@ -40,9 +42,42 @@ def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:
         for (cut, _), span in zip(parts, spans, strict=True)
         for token in source.tokens[span.stop : span.stop + 1]
     )
-    if headless or _unpaired(added) != _unpaired(removed) or (source.pairs and not result.pairs):
+    paired = _unpaired(added) == _unpaired(removed) and (result.pairs or not source.pairs)
+    if not (as_meant and paired) or headless:
         raise Refusal(*OTHERWISE, line)
     return keep(result)
+
+
+def _reads_as_meant(result: Source, cuts: Iterable[Cut]) -> bool:
+    """Tell whether the text around each cut has the tokens that it is to have. LexError: one of them never ends.
+
+    It is read between ends of lines beside which there is code: only a comment and a raw string go on there, and both
+    end before, so that what is beyond reads as in the source.
+    """
+    text, tokens, shift = result.text, result.tokens, 0
+
+    def ends_line(index: int) -> bool:
+        return text.startswith(("\n", "\r\n"), tokens[index].end)
+
+    for cut in cuts:
+        first = max(0, bisect_left(result.starts, cut.start + shift) - 1)
+        shift += len(cut.text) - (cut.end - cut.start)
+        last = bisect_left(result.starts, cut.end + shift)
+        while first and not (_is_code(tokens[first]) and ends_line(first - 1)):
+            first -= 1
+        while last < len(tokens) and not (_is_code(tokens[last]) and ends_line(last)):
+            last += 1
+        meant = tokens[first : last + 1]
+        begin, lines = (meant[0].start, meant[0].line - 1) if first else (0, 0)
+        directives = next((token.directive for token in meant if token.directive >= 0), 0)
+        found = read(text[begin : tokens[last].end] if last < len(tokens) else text[begin:]).tokens
+        if _moved(found, begin, lines, directives) != [*meant]:
+            return False
+    return True
+
+
+def _is_code(token: Token) -> bool:
+    return token.directive < 0 and token.text != "#"
 
 
 def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
@@ -50,22 +85,13 @@ def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
     alone."""
     text, starts = source.text, [directive.start for directive in source.directives]
     pieces, tokens = list[str](), list[Token]()
-    make = tuple.__new__
     at, line = 0, 1  # what of the old text is done, and its line
     shift = lines = directives = 0  # by how much what follows moves
     for cut, new in (*parts, (Cut(len(text), len(text), ""), read(""))):
         end = cut.start
         first, last = (bisect_left(source.starts, edge) for edge in (at, end))
         pieces.append(text[at:end])
-        kept = source.tokens[first:last]
-        if shift or lines or directives:
-            kept = tuple(
-                [
-                    make(Token, (kind, word, start + shift, stop + shift, row + lines, d if d < 0 else d + directives))
-                    for kind, word, start, stop, row, d in kept
-                ]
-            )
-        tokens += kept
+        tokens += _moved(source.tokens[first:last], shift, lines, directives)
         line += text.count("\n", at, end)
         opened = bisect_left(starts, end)
         inside, same = _directive_around(source, last, end), cut.start < cut.end
@@ -80,6 +106,15 @@ def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
         line += text.count("\n", end, cut.end)
         at = cut.end
     return Source("".join(pieces), tuple(tokens))
+
+
+def _moved(tokens: Sequence[Token], shift: int, lines: int, directives: int) -> Sequence[Token]:
+    """Return tokens as they are this much further on."""
+    make = tuple.__new__
+    return [
+        make(Token, (kind, word, start + shift, stop + shift, row + lines, d if d < 0 else d + directives))
+        for kind, word, start, stop, row, d in tokens
+    ]
 
 
 def _directive_around(source: Source, index: int, offset: int) -> int:

@@ -14,11 +14,11 @@ from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, Outcome, Rewritten, State
 from fp4patch.core.table import Globs, Manifest, SomeText, Specifier, must
 from fp4patch.edits.cmake import parse
-from fp4patch.edits.cxx import reads_as_meant, words
+from fp4patch.edits.cxx import words
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.python_code import read_expression
-from fp4patch.edits.refusal import OTHERWISE, Refusal
+from fp4patch.edits.refusal import Refusal
 
 Template = Callable[[str], str]
 """The text of a template by the name that the edit gives."""
@@ -143,10 +143,7 @@ class Operation(Manifest):
         return self.search
 
     def rewrite(self, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Apply the edit to a text. Refusals are values; only a template that cannot be read raises.
-
-        A result in C++ is not read again: that is left to :func:`fold`.
-        """
+        """Apply the edit to a text. Refusals are values; only a template that cannot be read raises."""
         try:
             return self.change(text, template, options)
         except Refusal as refusal:
@@ -201,20 +198,10 @@ class Fold(NamedTuple):
 
 
 def fold(text: str, steps: Sequence[Step]) -> Fold:
-    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known.
-
-    The result of all those in C++ is read again. If it reads otherwise, the last of them is refused.
-    """
+    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known."""
     outcomes: list[Outcome] = []
-    result, in_cxx, at, line = text, "", 0, 0
     for edit, template, options in steps:
-        outcome = edit.rewrite(result, template, options)
-        if isinstance(outcome, Rewritten):
-            result = outcome.text
-            if edit.language == "c++":
-                in_cxx, at, line = result, len(outcomes), outcome.lines[0]
-        outcomes.append(outcome)
-    if in_cxx and not reads_as_meant(in_cxx):
-        outcomes[at] = Refusal(*OTHERWISE, line).drift
-        return Fold(text, tuple(outcomes))
-    return Fold(result, tuple(outcomes))
+        outcomes.append(edit.rewrite(text, template, options))
+        if isinstance(outcomes[-1], Rewritten):
+            text = outcomes[-1].text
+    return Fold(text, tuple(outcomes))

@@ -207,7 +207,7 @@ def _wrapped(
     scanned: Scan,
     below: Sequence[Conditional],
 ) -> Rewritten:
-    for token in source.tokens:
+    for token in source.tokens if "fp4patch" in "\n".join(source.words).lower() else ():
         if token.text.lower().startswith("fp4patch"):
             raise Refusal("a file without fp4patch's own names", token.text, token.line, advice=THEIRS)
     placement = Placement(source)

@@ -93,13 +93,14 @@ def test_a_file_need_not_be_in_a_language_of_ours(tmp_path: Path) -> None:
     assert fold(before, [(edit(diff_of(before, after, tmp_path, "a.rs")), str, {})]).text == after
 
 
-def test_what_code_edits_made_before_a_diff_is_read_again(tmp_path: Path) -> None:
+def test_a_code_edit_that_reads_otherwise_is_refused_before_a_diff_too(tmp_path: Path) -> None:
     text = "int left = side*p;\nb;\nc;\nd;\na\n"
+    patched = text.replace("\na\n", "\nb\n")
     joins = Replace(search=("a.h",), about="side", find="side", replace="other /", otherwise="no side")
-    diff = edit(diff_of(text, text.replace("\na\n", "\nb\n"), tmp_path, "a.h"))
+    diff = edit(diff_of(text, patched, tmp_path, "a.h"))
     done = fold(text, [(joins, str, {}), (diff, str, {})])
     assert [type(outcome) for outcome in done.outcomes] == [Drift, Rewritten]
-    assert done.text == text
+    assert done.text == patched
 
 
 SECTION = "diff --git a/{0} b/{0}\nindex 1..2 100644\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-a\n+b\n"
