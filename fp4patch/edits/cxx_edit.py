@@ -71,7 +71,7 @@ def _reads_as_meant(result: Source, cuts: Iterable[Cut]) -> bool:
         begin, lines = (meant[0].start, meant[0].line - 1) if first else (0, 0)
         directives = next((token.directive for token in meant if token.directive >= 0), 0)
         found = read(text[begin : tokens[last].end] if last < len(tokens) else text[begin:]).tokens
-        if _moved(found, begin, lines, directives) != [*meant]:
+        if [*_moved(found, begin, lines, directives)] != [*meant]:
             return False
     return True
 
@@ -110,6 +110,8 @@ def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
 
 def _moved(tokens: Sequence[Token], shift: int, lines: int, directives: int) -> Sequence[Token]:
     """Return tokens as they are this much further on."""
+    if not (shift or lines or directives):
+        return tokens
     make = tuple.__new__
     return [
         make(Token, (kind, word, start + shift, stop + shift, row + lines, d if d < 0 else d + directives))
