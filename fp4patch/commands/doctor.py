@@ -67,7 +67,7 @@ def doctor(
     from fp4patch.doctor import run as verb
     from fp4patch.doctor.result import DoctorReport
 
-    question = verb.question(gpus, arch_list, cuda, require)
+    question = verb.question(gpus, arch_list, cuda, require, patches=details or as_json)
     if not paths and (question.required or question.asked):
         raise UsageError("--require and --arch-list have no effect on this machine", help="name a tree or a file")
     whole = DoctorReport()

@@ -45,6 +45,8 @@ class Question:
     """Requirements of the user. If there are any, they alone decide."""
     unlike_pytorch: str = ""
     """Element of the requested arch list that is not in PyTorch's notation: ``121a``; empty if there is none."""
+    patches: bool = True
+    """True if the report has the states of all patches of a tree; else of those that repair a known defect."""
 
     @property
     def concerned(self) -> tuple[Arch, ...]:

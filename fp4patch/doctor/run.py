@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement
@@ -40,7 +41,7 @@ from fp4patch.doctor.result import (
     Question,
     Requirement,
 )
-from fp4patch.doctor.tree import cuda_of, read_facts
+from fp4patch.doctor.tree import cuda_of, is_wanted, read_facts
 from fp4patch.doctor.tree_answers import judge
 from fp4patch.images import inspection
 from fp4patch.tree.status import status
@@ -53,7 +54,9 @@ _DEEPEST = 3
 """Directories below a named one in which known source trees are looked for."""
 
 
-def question(gpus: str | None, arch_list: str | None, cuda: str | None, require: Sequence[str] = ()) -> Question:
+def question(
+    gpus: str | None, arch_list: str | None, cuda: str | None, require: Sequence[str] = (), *, patches: bool = True
+) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
     required = tuple(one for text in require for one in _requirements(text))
     named = dict.fromkeys((*(() if gpus is None else _gpus(gpus)), *(one.gpu for one in required)))
@@ -64,6 +67,7 @@ def question(gpus: str | None, arch_list: str | None, cuda: str | None, require:
         _cuda(cuda) if cuda is not None else "",
         required,
         next((part for part in elements(arch_list or "") if not _PYTORCHS.match(part)), ""),
+        patches,
     )
 
 
@@ -177,7 +181,8 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
         _without_effect(question, "compiled code")
         return DoctorReport(binaries=(examine_binary(path, name, question, on_step=on_step),))
     trees = _trees(path) if path and not is_file else []
-    states = {found.root: found for found in status([tree.root for tree in trees])} if trees else {}
+    wanted = partial(is_wanted, [question])
+    states = {found.root: found for found in status([tree.root for tree in trees], wanted)} if trees else {}
     reports = tuple(judge(read_facts(tree, states[tree.root], [question]), question) for tree in trees)
     if path and trees and trees[0].root == path.resolve():
         texts = projects.build_texts(path)

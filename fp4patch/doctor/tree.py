@@ -16,6 +16,7 @@ from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Answer, Finding, Level
 from fp4patch.catalog.identify import Identified, contained
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import Arch
@@ -75,8 +76,8 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
     """Read a tree, and evaluate its build for all of the questions in one run."""
     catalog = load()
     with locked([tree]) as (held,):
-        # Without a receipt, status has tried them all.
-        tried = each_patch(held, catalog, {}) if status.variant else ()
+        # Without a receipt, status has tried them.
+        tried = each_patch(held, catalog, {}, partial(is_wanted, questions)) if status.variant else ()
         hashes = hashes_of(tree.target, held.read)
     patches = {patch.patch: patch for patch in (*tried, *status.patches)}
     builds = Builds(tree)
@@ -96,6 +97,12 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
         left_out=cache(lambda target, cuda: projects.left_out(project(), target, cuda)),
         project=lambda question: projects.examine(tree.root, question, cuda_of(question)).answers,
     )
+
+
+def is_wanted(questions: Sequence[Question], patch: Patch) -> bool:
+    """Return whether a report on one of the questions needs the state of a patch."""
+    defects = load().targets[patch.target].defects
+    return any(question.patches for question in questions) or any(patch.name == defect.patch for defect in defects)
 
 
 def cuda_of(question: Question) -> Version | None:

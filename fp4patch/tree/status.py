@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import Document, Report, key, shown
 from fp4patch.core.release import is_version
 from fp4patch.core.results import NothingToDo, Rewritten, State
-from fp4patch.tree.candidate_files import basis
+from fp4patch.tree.candidate_files import basis, candidates
 from fp4patch.tree.files import sha256
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, without_receipt
 from fp4patch.tree.locked import COMPLETION, LockedTree, locked
@@ -72,14 +72,18 @@ class StatusReport(Report):
     trees: tuple[TreeStatus, ...]
 
 
-def status(trees: Sequence[Path]) -> tuple[TreeStatus, ...]:
-    """Return the state of each tree. Changes nothing."""
+Wanted = Callable[[Patch], bool]
+"""Tells whether a patch is to be tried on a tree that no variant is applied to."""
+
+
+def status(trees: Sequence[Path], wanted: Wanted = lambda _: True) -> tuple[TreeStatus, ...]:
+    """Return the state of each tree, as far as the patches ``wanted`` decide it. Changes nothing."""
     catalog = load()
     with locked(identify_all(trees, catalog)) as every:
-        return tuple(_tree(tree, every, catalog) for tree in every)
+        return tuple(_tree(tree, every, catalog, wanted) for tree in every)
 
 
-def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> TreeStatus:
+def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, wanted: Wanted) -> TreeStatus:
     known, receipt, remainders = tree.known, tree.receipt, tuple[Remainder, ...]()
     catalog = catalog.including(tree.outside)
     variant = catalog.variants.get(receipt.variant) if receipt else None
@@ -95,7 +99,7 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Tr
         remainders = folds.remainders
     else:
         files = {path: FileStatus(path, tree.state(path, None), file.patches) for path, file in tree.on_record.items()}
-        patches = each_patch(tree, catalog, {path: file.state for path, file in files.items()})
+        patches = each_patch(tree, catalog, {path: file.state for path, file in files.items()}, wanted)
     notes = [f"{p.id} is the diff of {p.link}, SHA-256 {sha256(p.diff)}" for p in tree.outside]
     if tree.interrupted:
         notes.append(f"a command was interrupted here: {COMPLETION}")
@@ -169,9 +173,11 @@ def release_notes(tree: LockedTree, every: Sequence[LockedTree]) -> Iterator[str
                 )
 
 
-def each_patch(tree: LockedTree, catalog: Catalog, states: Mapping[str, State]) -> tuple[PatchStatus, ...]:
-    """Return each patch of the target by itself, on the pristine bytes; those of different variants may exclude one
-    another.
+def each_patch(
+    tree: LockedTree, catalog: Catalog, states: Mapping[str, State], wanted: Wanted = lambda _: True
+) -> tuple[PatchStatus, ...]:
+    """Return each patch ``wanted`` of the target by itself, on the pristine bytes; those of different variants may
+    exclude one another.
 
     A patch that applies has the state of the files that it changes; of files without a state, it is pristine.
     """
@@ -179,7 +185,8 @@ def each_patch(tree: LockedTree, catalog: Catalog, states: Mapping[str, State]) 
     for variant in catalog.variants.values():
         # Those of the first variant that has the patch: no anchor depends on them.
         options = (variant.options_of(target) if target in variant.targets else {}) | options
-    own = [patch for patch in catalog.patches.values() if patch.target == target]
+    own = [patch for patch in catalog.patches.values() if patch.target == target and wanted(patch)]
+    candidates(tree, to_patch=bool(own))
     return tuple(status for p in own for status in patch_states(fold_tree(tree, "", [p], options), states))
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from command import Said
 from small_cutlass import EPILOGUE, GUARD, small_cutlass
+from small_trees import small_tree
 
+from fp4patch.catalog.manifest import load
 from fp4patch.tree.fold import fold_tree
 
 GetTree = Callable[[str, str], Path]
@@ -57,6 +59,18 @@ def test_a_tree_is_folded_again_only_if_something_changed(
     assert not folds
     (tree / GUARD).write_bytes((tree / GUARD).read_bytes() + b"\n")
     assert said()["state"] == "foreign"
+
+
+def test_doctor_tries_the_patches_that_its_report_is_about(
+    fp4patch: Callable[..., Said], tmp_path: Path, folds: list[Path]
+) -> None:
+    tree, tried = small_tree("transformer_engine", tmp_path / "tree"), []
+    for options in ((), ("--details",), ("--json",)):
+        folds.clear()
+        fp4patch("doctor", *options, tree)
+        tried.append(len(folds))
+    every = sum(patch.target == "transformer_engine" for patch in load().patches.values())
+    assert tried == [1, every, every]  # one of them repairs a known defect
 
 
 def test_a_file_that_is_larger_than_any_source_is_named_and_not_read(
