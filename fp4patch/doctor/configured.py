@@ -132,7 +132,7 @@ class _Headers:
         while pending:
             path = pending.pop()
             text = self.text(Path(path))
-            if may_have_statements(text) and self.source(path).statements:
+            if may_have_statements(text.encode()) and self.source(path).statements:
                 found.append(self.source(path))
             inner = {self.find(unit.include, path, name) for name in _INCLUDE.findall(text)} - seen - {""}
             seen |= inner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,15 +68,15 @@ class Project:
         ``without``: directories that are judged by themselves; ``largest``: bytes of a file that is read.
         """
         project = cls(path if path.is_dir() else path.parent)
-        for file in _files(path, without):
-            name, text = file.relative_to(project.root).as_posix(), text_of(file, largest)
+        for name in _files(path, without):
+            content = _read(f"{project.root}/{name}", largest)
             project.read += 1
             if not name.endswith(SOURCES):
-                project.builds[name] = text
+                project.builds[name] = _text(content)
                 continue
-            project.by_name.setdefault(file.name, []).append(name)
-            if may_have_statements(text):
-                project.kept[name] = SourceFile(name, text)
+            project.by_name.setdefault(name.rpartition("/")[2], []).append(name)
+            if may_have_statements(content):
+                project.kept[name] = SourceFile(name, _text(content))
                 if project.kept[name].statements:
                     project.sources[name] = project.kept[name]
         return project
@@ -111,32 +112,41 @@ def is_read(name: str) -> bool:
     return name.endswith(SOURCES) or bool(settings.kind_of(name)) or bool(recipes.RECIPE.fullmatch(name))
 
 
-def _files(path: Path, without: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files that are read: also scripts in Python that are beside a recipe."""
+def _files(path: Path, without: Sequence[Path]) -> Iterator[str]:
+    """Yield the files that are read, by their paths below ``path``: also scripts in Python that are beside a recipe."""
     if path.is_file():
-        yield path
+        yield path.name
     for place, folders, entries in os.walk(path):
         here = Path(place)
         folders[:] = sorted(f for f in folders if f not in _SKIPPED and here / f not in without)
         scripts = any(map(recipes.RECIPE.fullmatch, entries))
+        below = f"{here.relative_to(path).as_posix()}/".removeprefix("./")
         for name in sorted(entries):
-            file = here / name
-            if (is_read(name) or (scripts and name.endswith(".py"))) and file.is_file() and not file.is_symlink():
-                yield file
+            is_wanted = is_read(name) or (scripts and name.endswith(".py"))
+            if is_wanted and stat.S_ISREG(os.lstat(f"{place}/{name}").st_mode):
+                yield below + name
 
 
-def text_of(file: Path, largest: int = _LARGEST) -> str:
-    """Return the text of a file; nothing of one that is larger. UsageError if it cannot be read."""
+def text_of(file: Path) -> str:
+    """Return the text of a file; nothing of one that is too large. UsageError if it cannot be read."""
+    return _text(_read(str(file), _LARGEST))
+
+
+def _read(file: str, largest: int) -> bytes:
     try:
-        return file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= largest else ""
+        with open(file, "rb", buffering=0) as opened:  # noqa: PTH123 - a Path takes long
+            return opened.read() if os.fstat(opened.fileno()).st_size <= largest else b""
     except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}", help="check its permissions") from error
+        raise UsageError(f"cannot read {Path(file)}: {error.strerror}", help="check its permissions") from error
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def build_texts(path: Path) -> dict[str, str]:
     """Return the build files and recipes of a directory. UsageError if one cannot be read."""
-    files = (file for file in _files(path, ()) if not file.name.endswith(SOURCES))
-    return {file.relative_to(path).as_posix(): text_of(file) for file in files}
+    return {name: text_of(path / name) for name in _files(path, ()) if not name.endswith(SOURCES)}
 
 
 def examine(path: Path, question: Question, cuda: Version | None, *, without: Sequence[Path] = ()) -> ProjectReport:

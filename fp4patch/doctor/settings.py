@@ -11,7 +11,6 @@ import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
 
 from packaging.version import Version
 
@@ -112,7 +111,7 @@ class Setting(Document):
 
 def kind_of(name: str) -> str:
     """Return how a file of this name is written: ``cmake``, ``make``, ``shell``, ``docker``, ``python``; or nothing."""
-    found = BUILD_FILE.fullmatch(PurePosixPath(name).name)
+    found = BUILD_FILE.fullmatch(name.rpartition("/")[2])
     return next((kind for kind, value in found.groupdict().items() if value), "") if found else ""
 
 

@@ -119,9 +119,9 @@ class SourceFile(SourceText):
         return found
 
 
-def may_have_statements(text: str) -> bool:
-    """Pass each text that can have FP4 statements. One expression for all of it takes five times as long."""
-    return "e2m1" in text or "kind::mxf4" in text or ("__nv_cvt_" in text and "fp4" in text)
+def may_have_statements(content: bytes) -> bool:
+    """Pass each file that can have FP4 statements. One expression for all of it takes five times as long."""
+    return b"e2m1" in content or b"kind::mxf4" in content or (b"__nv_cvt_" in content and b"fp4" in content)
 
 
 def what_is_left(file: SourceFile, preprocessor: Preprocessor) -> dict[Statement, tuple[Left, str]]:
