@@ -52,19 +52,22 @@ class _Answer(BaseModel):
 _ANSWERS = TypeAdapter(list[_Answer])
 
 
-def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
+def evaluate(
+    root: Path, build: Build, questions: Sequence[tuple[str, str]], *, parts: bool = True
+) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list, on each GPU's machine."""
-    made = run(root, build, [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS])
+    made = run(root, build, [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS], parts=parts)
     pairs = [dict(zip(GPUS, made[at : at + len(GPUS)], strict=True)) for at in range(0, len(made), len(GPUS))]
     return tuple(_row(*question, on) for question, on in zip(questions, pairs, strict=True))
 
 
-def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> list[JitTargets]:
+def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, parts: bool = True) -> list[JitTargets]:
     """Return the targets of the build's modules for each machine: CUDA release, arch list (empty: not set), GPU."""
     inside = root / "flashinfer"
     question = {
         "root": str((inside if inside.is_dir() else root).absolute()),
         "setting": build.setting,
+        "parts": parts,
         "machines": [_question(build.modules, *machine) for machine in machines],
     }
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as folder:

@@ -39,7 +39,7 @@ class Builds:
         pairs = dict.fromkeys(p for question, cuda in questions if build for p in pairs_of(build, question, cuda))
         missing = [pair for pair in pairs if pair not in self._known]
         if build and missing:
-            rows = adapters.evaluate(self.tree.root, build, missing)
+            rows = adapters.evaluate(self.tree.root, build, missing, parts=False)
             self._known |= zip(missing, map(self._judged, rows), strict=True)
 
     def _judged(self, row: BuildRow) -> BuildRow:

@@ -62,10 +62,18 @@ class Project:
     kept: dict[str, SourceFile] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, path: Path, *, without: Sequence[Path] = (), largest: int = _LARGEST) -> Project:
+    def at(
+        cls,
+        path: Path,
+        *,
+        without: Sequence[Path] = (),
+        largest: int = _LARGEST,
+        look: Callable[[bytes], bool] = may_have_statements,
+    ) -> Project:
         """Read a directory, or one file. UsageError if a file cannot be read.
 
-        ``without``: directories that are judged by themselves; ``largest``: bytes of a file that is read.
+        ``without``: directories that are judged by themselves; ``largest``: bytes of a file that is read; ``look``
+        passes the sources whose statements matter.
         """
         project = cls(path if path.is_dir() else path.parent)
         for name in _files(path, without):
@@ -75,7 +83,7 @@ class Project:
                 project.builds[name] = _text(content)
                 continue
             project.by_name.setdefault(name.rpartition("/")[2], []).append(name)
-            if may_have_statements(content):
+            if look(content):
                 project.kept[name] = SourceFile(name, _text(content))
                 if project.kept[name].statements:
                     project.sources[name] = project.kept[name]

@@ -26,7 +26,7 @@ from fp4patch.doctor import projects
 from fp4patch.doctor.builds import Builds
 from fp4patch.doctor.compilers import toolkit
 from fp4patch.doctor.result import Question
-from fp4patch.doctor.statements import Left, Statement
+from fp4patch.doctor.statements import Left, Statement, may_convert
 from fp4patch.edits.preprocess import Header
 from fp4patch.tree.files import sha256
 from fp4patch.tree.locked import locked
@@ -84,7 +84,7 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
     with suppress(ToolchainError):  # which the rows of each question report
         builds.evaluate((question, cuda_of(question)) for question in questions)
     inner = [part.root for part in contained(tree.root, tree.target, catalog)]
-    project = cache(lambda: projects.Project.at(tree.root, without=inner, largest=_LARGEST))
+    project = cache(lambda: projects.Project.at(tree.root, without=inner, largest=_LARGEST, look=may_convert))
     return TreeFacts(
         tree=tree,
         releases=releases_of(tree.target, hashes),
