@@ -10,7 +10,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.binaries import remedies, run_time, scan
+from fp4patch.binaries import remedies, run_time
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import RunTimeCompiler
@@ -112,6 +112,8 @@ def examine_packages(host: Host, gpus: Sequence[Arch], cuda: str) -> tuple[Findi
 
 
 def _code(subject: str, folder: Path, gpus: Sequence[Arch]) -> list[Finding]:
+    from fp4patch.binaries import scan  # noqa: PLC0415 - it loads NumPy
+
     if not gpus:
         why = "this machine has no SM12x GPU, and --for is not set"
         return [remedies.finding(Level.NONE, subject, why, "code_not_examined")]

@@ -108,8 +108,7 @@ class Project:
     def _included(self, path: str, name: str) -> str:
         """Return the path of the file that an ``#include`` names, if it is one of the project's."""
         candidates = self.by_name.get(name.rpartition("/")[2], ())
-        beside = normpath(join(dirname(path), name))
-        if beside in candidates:
+        if candidates and (beside := normpath(join(dirname(path), name))) in candidates:
             return beside
         fitting = [one for one in candidates if one == name or one.endswith(f"/{name}")]
         return fitting[0] if len(fitting) == 1 else ""

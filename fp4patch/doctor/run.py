@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as PackageRequirement
 
-from fp4patch.binaries import registry, scan
+from fp4patch.binaries import registry
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all, is_at
@@ -29,7 +29,6 @@ from fp4patch.doctor import (
     projects,
     recipes,
     recorded,
-    requirements,
 )
 from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
@@ -225,6 +224,8 @@ def _is_published(name: str) -> bool:
 
 def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[BinaryReport]:
     """Yield the report on a published wheel, for each kind of machine that the GPUs of the question are in."""
+    from fp4patch.binaries import scan  # noqa: PLC0415 - it loads NumPy
+    from fp4patch.doctor import requirements  # noqa: PLC0415 - the same
     from fp4patch.sources import wheels  # noqa: PLC0415 - few questions need a client of the index
 
     machines: dict[str, list[Arch]] = {}
@@ -269,6 +270,9 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
 
     It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
     """
+    from fp4patch.binaries import scan  # noqa: PLC0415 - it loads NumPy
+    from fp4patch.doctor import requirements  # noqa: PLC0415 - the same
+
     own = question.gpus if question.named else gpus.sm12x(ask_driver()) or question.gpus
     if path:
         found = scan.examine(path, gpus=own, progress=on_step)

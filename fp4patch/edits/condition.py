@@ -5,7 +5,7 @@ result of ``&&`` and ``||`` can be known all the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
+from operator import add, and_, eq, ge, gt, invert, le, lt, mul, ne, neg, not_, or_, pos, sub, xor
 
 Value = int | None
 Lookup = Callable[[str], Value]
@@ -30,6 +30,7 @@ _LEVELS: tuple[Mapping[str, Callable[[int, int], int]], ...] = (
 _ARITHMETIC = 2
 """The first level on which a value counts, and not only whether it is 0."""
 _OPERATORS = {word: (level, make) for level, makes in enumerate(_LEVELS) for word, make in makes.items()}
+_SIGNS: Mapping[str, Callable[[int], int]] = {"!": not_, "-": neg, "+": pos, "~": invert}
 _NO_OPERATOR: tuple[int, Callable[[int, int], int]] = (-1, sub)
 
 _PAIRS = frozenset({"||", "&&", "==", "!=", "<=", ">=", "<<", ">>"})
@@ -114,14 +115,12 @@ class _Parser:
             result = values.pop() if is_known else None
 
     def unary(self) -> Value:
-        if self.take("!"):
-            operand = self.unary()
-            return None if operand is None else int(not operand)
-        for sign in ("-", "+", "~"):
-            if self.take(sign):
-                operand = self.unary()
-                return None if operand is None else {"-": -operand, "+": operand, "~": ~operand}[sign]
-        return self.primary()
+        sign = _SIGNS.get(self.next())
+        if sign is None:
+            return self.primary()
+        self.at += 1
+        operand = self.unary()
+        return None if operand is None else int(sign(operand))
 
     def primary(self) -> Value:
         if self.take("("):
