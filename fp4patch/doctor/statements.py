@@ -70,7 +70,7 @@ _EARLY = re.compile(
     r"(?:\{\s*(return\b[^;{}]*;)\s*\}|(return\b[^;{}]*;))"
 )
 """An ``if`` of the language on the target, with nothing but a return."""
-_RETURNS = re.compile(r"[;{}]\s*return\b[^;{}]*;$")
+_RETURN = re.compile(r"\s*return\b[^;{}]*;")
 _BLOCKS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'|[{};]")
 
 
@@ -184,17 +184,18 @@ def _within(statement: Statement, ranges: Sequence[tuple[int, int]]) -> bool:
 
 def _unreachable(text: str) -> list[tuple[int, int]]:
     """Return what follows a return in the same block, up to the end of that block."""
-    found, returned = [], [-1]
+    found, returned, at = list[tuple[int, int]](), [-1], 0
     for token in _BLOCKS.finditer(text):
-        letter = token[0]
+        letter, before = token[0], at
+        at = token.end() if letter in "{};" else at
         if letter == "{":
             returned.append(-1)
         elif letter == "}":
             begin = returned.pop() if len(returned) > 1 else -1
             if begin >= 0:
                 found.append((begin, token.start()))
-        elif letter == ";" and returned[-1] < 0 and _RETURNS.search(text, max(0, token.start() - 300), token.end()):
-            returned[-1] = token.end()
+        elif letter == ";" and returned[-1] < 0 and _RETURN.fullmatch(text, before, at):
+            returned[-1] = at
     return found
 
 

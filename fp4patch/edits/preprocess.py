@@ -21,7 +21,7 @@ _SKIPPED = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'",
     re.DOTALL,
 )
-_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)([^\n]*)", re.MULTILINE)
+_DIRECTIVE = re.compile(r"#[ \t]*(\w+)([^\n]*)")
 _DEFINITION = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)")
 _WORDS = re.compile(r"\w+|\S")
 _NOT_DEFINED = re.compile(
@@ -48,7 +48,9 @@ class SourceText:
     @cached_property
     def directives(self) -> list[tuple[int, int, str, str]]:
         """Begin, end, name and rest of each directive."""
-        return [(found.start(), found.end(), found[1], found[2].strip()) for found in _DIRECTIVE.finditer(self.text)]
+        lines = ((self.text.rfind("\n", 0, d.start()) + 1, d) for d in _DIRECTIVE.finditer(self.text))
+        whole = ((begin, d) for begin, d in lines if not self.text[begin : d.start()].strip(" \t"))
+        return [(begin, d.end(), d[1], d[2].strip()) for begin, d in whole]
 
     @cached_property
     def defined(self) -> set[str]:
