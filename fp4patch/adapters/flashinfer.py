@@ -52,23 +52,20 @@ class _Answer(BaseModel):
 _ANSWERS = TypeAdapter(list[_Answer])
 
 
-def evaluate(
-    root: Path, build: Build, questions: Sequence[tuple[str, str]], *, parts: bool = True
-) -> tuple[BuildRow, ...]:
+def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]], *, parts: bool) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list, on each GPU's machine."""
     made = run(root, build, [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS], parts=parts)
     pairs = [dict(zip(GPUS, made[at : at + len(GPUS)], strict=True)) for at in range(0, len(made), len(GPUS))]
     return tuple(_row(*question, on) for question, on in zip(questions, pairs, strict=True))
 
 
-def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, parts: bool = True) -> list[JitTargets]:
+def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, parts: bool) -> list[JitTargets]:
     """Return the targets of the build's modules for each machine: CUDA release, arch list (empty: not set), GPU."""
     inside = root / "flashinfer"
     question = {
         "root": str((inside if inside.is_dir() else root).absolute()),
         "setting": build.setting,
-        "parts": parts,
-        "machines": [_question(build.modules, *machine) for machine in machines],
+        "machines": [_question(build.modules, *machine, parts=parts) for machine in machines],
     }
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as folder:
         result = Path(folder).resolve() / "answers.json"
@@ -87,7 +84,7 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, 
     return [JitTargets({}, error=why)] * len(machines)
 
 
-def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) -> dict[str, Any]:
+def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch, *, parts: bool) -> dict[str, Any]:
     return {
         "cuda": cuda,
         "targets": [f"compute_{arch.number}" for arch in known_gpus() if has(Version(cuda), arch)],
@@ -95,7 +92,7 @@ def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) ->
         "capability": (gpu.major, gpu.minor),
         "processor": "aarch64" if gpu == GB10 else "x86_64",
         "modules": [
-            asdict(module) | {"arguments": [argument.format(gpu=gpu.number) for argument in module.arguments]}
+            asdict(module) | {"arguments": [one.format(gpu=gpu.number) for one in module.arguments], "parts": parts}
             for module in modules
         ],
     }

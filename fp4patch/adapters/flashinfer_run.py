@@ -261,8 +261,8 @@ def _answer_for_nvcc(cuda: str, targets: Sequence[str]) -> None:
     subprocess.run = run  # type: ignore[assignment]
 
 
-def _flags(root: Path, module: Mapping[str, Any]) -> tuple[list[str], Called]:
-    """Return the flags of one module, and its call. UnknownDecides: the function does not determine them."""
+def _flags(root: Path, module: Mapping[str, Any]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the flags of one module. UnknownDecides is raised if the function does not determine them."""
     file = next((path for path in module["search"] if (root / path).is_file()), module["search"][-1])
     if not (root / file).is_file():
         raise UnknownDecides(f"there is no {file}")
@@ -275,7 +275,7 @@ def _flags(root: Path, module: Mapping[str, Any]) -> tuple[list[str], Called]:
     except Called as called:
         flags = called.args[1].get("extra_cuda_cflags")
         if isinstance(flags, list) and all(isinstance(flag, str) for flag in flags):
-            return flags, called
+            return flags, _parts(root, called) if module["parts"] else {}
         raise UnknownDecides(f"{file}: the flags that {module['function']} gives are not known") from None
     raise UnknownDecides(f"{file}: {module['function']} does not call gen_jit_spec")
 
@@ -304,16 +304,13 @@ def _parts(root: Path, called: Called) -> dict[str, list[str]]:
     return {kind: sorted(values) for kind, values in found.items()}
 
 
-def _answer(
-    finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]], *, has_parts: bool
-) -> Mapping[str, object]:
+def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
     """Return the flags of each module, the exception by which the build stops, or the reason why neither is known."""
     flags, parts = {}, {}
     finder.failed = ""
     for module in modules:
         try:
-            flags[module["name"]], called = _flags(root, module)
-            parts[module["name"]] = _parts(root, called) if has_parts else {}
+            flags[module["name"]], parts[module["name"]] = _flags(root, module)
         except UnknownDecides as error:
             return {"unknown": finder.failed or finder.place(error)}
         except _OWN as error:
@@ -378,7 +375,7 @@ def main(result: Path) -> None:
         os.environ.pop(question["setting"], None)
         if asked["archs"]:
             os.environ[question["setting"]] = asked["archs"]
-        answers.append(_answer(finder, root, asked["modules"], has_parts=question["parts"]))
+        answers.append(_answer(finder, root, asked["modules"]))
     result.write_text(json.dumps(answers), encoding="utf-8")
 
 

@@ -1,5 +1,7 @@
 """The command that inspects and changes nothing: this machine, source trees, builds, binaries, logs."""
 
+from dataclasses import replace
+
 import click
 
 from fp4patch.commands.options import NAME, cuda_releases, gpu_names, json_option, torch_archs
@@ -67,7 +69,7 @@ def doctor(
     from fp4patch.doctor import run as verb
     from fp4patch.doctor.result import DoctorReport
 
-    question = verb.question(gpus, arch_list, cuda, require, patches=details or as_json)
+    question = replace(verb.question(gpus, arch_list, cuda, require), patches=details or as_json)
     if not paths and (question.required or question.asked):
         raise UsageError("--require and --arch-list have no effect on this machine", help="name a tree or a file")
     whole = DoctorReport()

@@ -39,6 +39,8 @@ SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".cc", ".cpp", ".inl", ".inc", "
 _SKIPPED = frozenset((".git", "node_modules", "__pycache__", ".venv", "site-packages", "test", "tests", "docs"))
 _LARGEST = 1 << 22
 """Bytes of a text that is read."""
+_GENERATED = 1 << 18
+"""Bytes of a source that people write: what is larger is generated, for one target."""
 _SHOWN = 3
 _DETECTED = "PyTorch's detection"
 _FOR_OTHERS = "its FP4 statements are for other GPUs alone"
@@ -62,28 +64,22 @@ class Project:
     kept: dict[str, SourceFile] = field(default_factory=dict)
 
     @classmethod
-    def at(
-        cls,
-        path: Path,
-        *,
-        without: Sequence[Path] = (),
-        largest: int = _LARGEST,
-        look: Callable[[bytes], bool] = may_have_statements,
-    ) -> Project:
+    def at(cls, path: Path, *, without: Sequence[Path] = (), converting: bool = False) -> Project:
         """Read a directory, or one file. UsageError if a file cannot be read.
 
-        ``without``: directories that are judged by themselves; ``largest``: bytes of a file that is read; ``look``
-        passes the sources whose statements matter.
+        ``without``: directories that are judged by themselves; ``converting``: only conversions to E2M1 matter, in
+        files that are not generated.
         """
         project = cls(path if path.is_dir() else path.parent)
+        largest = _GENERATED if converting else _LARGEST
         for name in _files(path, without):
-            content = _read(f"{project.root}/{name}", largest)
+            content = _content(f"{project.root}/{name}", largest)
             project.read += 1
             if not name.endswith(SOURCES):
                 project.builds[name] = _text(content)
                 continue
             project.by_name.setdefault(name.rpartition("/")[2], []).append(name)
-            if look(content):
+            if b".e2m1x2." in content if converting else may_have_statements(content):
                 project.kept[name] = SourceFile(name, _text(content))
                 if project.kept[name].statements:
                     project.sources[name] = project.kept[name]
@@ -136,10 +132,10 @@ def _files(path: Path, without: Sequence[Path]) -> Iterator[str]:
 
 def text_of(file: Path) -> str:
     """Return the text of a file; nothing of one that is too large. UsageError if it cannot be read."""
-    return _text(_read(str(file), _LARGEST))
+    return _text(_content(str(file), _LARGEST))
 
 
-def _read(file: str, largest: int) -> bytes:
+def _content(file: str, largest: int) -> bytes:
     try:
         with open(file, "rb", buffering=0) as opened:  # noqa: PTH123 - a Path takes long
             return opened.read() if os.fstat(opened.fileno()).st_size <= largest else b""

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from fp4patch.binaries.answer import answer
 from fp4patch.binaries.findings import Level
 from fp4patch.binaries.report import BinaryFile, BinaryReport, Loading, LoadOutcome, RequirementRow
 from fp4patch.catalog.manifest import load
@@ -35,6 +34,8 @@ def judge(report: BinaryReport, question: Question) -> tuple[RequirementRow, ...
 
 def _of_files(report: BinaryReport, required: Requirement) -> BinaryReport:
     """Return the report on the files that a requirement concerns."""
+    from fp4patch.binaries.answer import answer  # noqa: PLC0415 - it loads NumPy
+
     files = tuple(file for file in report.files if _concerns(required, file.name))
     concerned = replace(report, files=files)
     gpus = [one.gpu for one in report.answers]

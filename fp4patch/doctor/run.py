@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement
@@ -29,6 +28,7 @@ from fp4patch.doctor import (
     projects,
     recipes,
     recorded,
+    requirements,
 )
 from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
@@ -40,7 +40,7 @@ from fp4patch.doctor.result import (
     Question,
     Requirement,
 )
-from fp4patch.doctor.tree import cuda_of, is_wanted, read_facts
+from fp4patch.doctor.tree import cuda_of, read_facts
 from fp4patch.doctor.tree_answers import judge
 from fp4patch.images import inspection
 from fp4patch.tree.status import status
@@ -53,9 +53,7 @@ _DEEPEST = 3
 """Directories below a named one in which known source trees are looked for."""
 
 
-def question(
-    gpus: str | None, arch_list: str | None, cuda: str | None, require: Sequence[str] = (), *, patches: bool = True
-) -> Question:
+def question(gpus: str | None, arch_list: str | None, cuda: str | None, require: Sequence[str] = ()) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
     required = tuple(one for text in require for one in _requirements(text))
     named = dict.fromkeys((*(() if gpus is None else _gpus(gpus)), *(one.gpu for one in required)))
@@ -66,7 +64,6 @@ def question(
         _cuda(cuda) if cuda is not None else "",
         required,
         next((part for part in elements(arch_list or "") if not _PYTORCHS.match(part)), ""),
-        patches,
     )
 
 
@@ -180,8 +177,8 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
         _without_effect(question, "compiled code")
         return DoctorReport(binaries=(examine_binary(path, name, question, on_step=on_step),))
     trees = _trees(path) if path and not is_file else []
-    wanted = partial(is_wanted, [question])
-    states = {found.root: found for found in status([tree.root for tree in trees], wanted)} if trees else {}
+    found = status([tree.root for tree in trees], all_patches=question.patches) if trees else ()
+    states = {tree.root: tree for tree in found}
     reports = tuple(judge(read_facts(tree, states[tree.root], [question]), question) for tree in trees)
     if path and trees and trees[0].root == path.resolve():
         texts = projects.build_texts(path)
@@ -225,7 +222,6 @@ def _is_published(name: str) -> bool:
 def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[BinaryReport]:
     """Yield the report on a published wheel, for each kind of machine that the GPUs of the question are in."""
     from fp4patch.binaries import scan  # noqa: PLC0415 - it loads NumPy
-    from fp4patch.doctor import requirements  # noqa: PLC0415 - the same
     from fp4patch.sources import wheels  # noqa: PLC0415 - few questions need a client of the index
 
     machines: dict[str, list[Arch]] = {}
@@ -271,7 +267,6 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
     It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
     """
     from fp4patch.binaries import scan  # noqa: PLC0415 - it loads NumPy
-    from fp4patch.doctor import requirements  # noqa: PLC0415 - the same
 
     own = question.gpus if question.named else gpus.sm12x(ask_driver()) or question.gpus
     if path:

@@ -124,11 +124,6 @@ def may_have_statements(content: bytes) -> bool:
     return b"e2m1" in content or b"kind::mxf4" in content or (b"__nv_cvt_" in content and b"fp4" in content)
 
 
-def may_convert(content: bytes) -> bool:
-    """Pass each file that can have a conversion to E2M1."""
-    return b".e2m1x2." in content
-
-
 def what_is_left(file: SourceFile, preprocessor: Preprocessor) -> dict[Statement, tuple[Left, str]]:
     """Return what is left of each statement of a file, and the name that decides if that is not known."""
     conditionals = preprocessor.run(file)

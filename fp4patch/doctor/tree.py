@@ -16,7 +16,6 @@ from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Answer, Finding, Level
 from fp4patch.catalog.identify import Identified, contained
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import Arch
@@ -26,7 +25,7 @@ from fp4patch.doctor import projects
 from fp4patch.doctor.builds import Builds
 from fp4patch.doctor.compilers import toolkit
 from fp4patch.doctor.result import Question
-from fp4patch.doctor.statements import Left, Statement, may_convert
+from fp4patch.doctor.statements import Left, Statement
 from fp4patch.edits.preprocess import Header
 from fp4patch.tree.files import sha256
 from fp4patch.tree.locked import locked
@@ -37,8 +36,6 @@ RECORD = "records/releases.json"
 """What ``python -m tools.regenerate releases`` writes: a release is known by its files, whatever version it states."""
 _HASH = 16
 """Hexadecimal digits that are kept of a file's SHA-256."""
-_LARGEST = 1 << 18
-"""Bytes of a source whose conditions are read: what is larger is generated, for one target."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +74,14 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
     catalog = load()
     with locked([tree]) as (held,):
         # Without a receipt, status has tried them.
-        tried = each_patch(held, catalog, {}, partial(is_wanted, questions)) if status.variant else ()
+        tried = each_patch(held, catalog, {}, all_patches=any(q.patches for q in questions)) if status.variant else ()
         hashes = hashes_of(tree.target, held.read)
     patches = {patch.patch: patch for patch in (*tried, *status.patches)}
     builds = Builds(tree)
     with suppress(ToolchainError):  # which the rows of each question report
         builds.evaluate((question, cuda_of(question)) for question in questions)
     inner = [part.root for part in contained(tree.root, tree.target, catalog)]
-    project = cache(lambda: projects.Project.at(tree.root, without=inner, largest=_LARGEST, look=may_convert))
+    project = cache(lambda: projects.Project.at(tree.root, without=inner, converting=True))
     return TreeFacts(
         tree=tree,
         releases=releases_of(tree.target, hashes),
@@ -97,12 +94,6 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
         left_out=cache(lambda target, cuda: projects.left_out(project(), target, cuda)),
         project=lambda question: projects.examine(tree.root, question, cuda_of(question)).answers,
     )
-
-
-def is_wanted(questions: Sequence[Question], patch: Patch) -> bool:
-    """Return whether a report on one of the questions needs the state of a patch."""
-    defects = load().targets[patch.target].defects
-    return any(question.patches for question in questions) or any(patch.name == defect.patch for defect in defects)
 
 
 def cuda_of(question: Question) -> Version | None:

@@ -48,9 +48,8 @@ class SourceText:
     @cached_property
     def directives(self) -> list[tuple[int, int, str, str]]:
         """Begin, end, name and rest of each directive."""
-        lines = ((self.text.rfind("\n", 0, d.start()) + 1, d) for d in _DIRECTIVE.finditer(self.text))
-        whole = ((begin, d) for begin, d in lines if not self.text[begin : d.start()].strip(" \t"))
-        return [(begin, d.end(), d[1], d[2].strip()) for begin, d in whole]
+        found = ((self.text.rfind("\n", 0, d.start()) + 1, d) for d in _DIRECTIVE.finditer(self.text))
+        return [(at, d.end(), d[1], d[2].strip()) for at, d in found if not self.text[at : d.start()].strip(" \t")]
 
     @cached_property
     def defined(self) -> set[str]:

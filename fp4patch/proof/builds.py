@@ -83,7 +83,7 @@ def _rows(build: Build, root: Path, lists: Iterable[str]) -> Mapping[tuple[str, 
     """Return the results of a build by CUDA release and arch list."""
     asked = [(cuda, archs) for cuda in (*build.cuda, _LATER) for archs in lists]
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
-    return dict(zip(asked, adapters.evaluate(root, build, written), strict=True))
+    return dict(zip(asked, adapters.evaluate(root, build, written, parts=True), strict=True))
 
 
 def _reference(archs: str) -> str:

@@ -111,7 +111,7 @@ def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, de
     if desired(header) is None:
         yield _problem(patch.id, header, None, "the file is there", "no such file")
         return
-    before, after = (Header(header, _texts(read), promise.include) for read in (pristine, desired))
+    before, after = (Header(header, partial(_text_of, read), promise.include) for read in (pristine, desired))
     for arch in (*promise.off, *promise.same):
         was, found = (read.macro(name, Arch.parse(arch), promise.cuda) for read in (before, after))
         if found and found.undecided:
@@ -131,12 +131,9 @@ def _defines(content: bytes, name: str) -> bool:
     return bool(lex(text).find(("#", "define", name)))
 
 
-def _texts(read: Read) -> Callable[[str], str | None]:
-    def text(path: str) -> str | None:
-        content = read(path)
-        return None if content is None else _text(content)
-
-    return text
+def _text_of(read: Read, path: str) -> str | None:
+    content = read(path)
+    return None if content is None else _text(content)
 
 
 def _text(content: bytes) -> str:

@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -72,18 +72,14 @@ class StatusReport(Report):
     trees: tuple[TreeStatus, ...]
 
 
-Wanted = Callable[[Patch], bool]
-"""Tells whether a patch is to be tried on a tree that no variant is applied to."""
-
-
-def status(trees: Sequence[Path], wanted: Wanted = lambda _: True) -> tuple[TreeStatus, ...]:
-    """Return the state of each tree, as far as the patches ``wanted`` decide it. Changes nothing."""
+def status(trees: Sequence[Path], *, all_patches: bool = True) -> tuple[TreeStatus, ...]:
+    """Return the state of each tree. Changes nothing. ``all_patches``: as for :func:`each_patch`."""
     catalog = load()
     with locked(identify_all(trees, catalog)) as every:
-        return tuple(_tree(tree, every, catalog, wanted) for tree in every)
+        return tuple(_tree(tree, every, catalog, all_patches) for tree in every)
 
 
-def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, wanted: Wanted) -> TreeStatus:
+def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, all_patches: bool) -> TreeStatus:
     known, receipt, remainders = tree.known, tree.receipt, tuple[Remainder, ...]()
     catalog = catalog.including(tree.outside)
     variant = catalog.variants.get(receipt.variant) if receipt else None
@@ -99,7 +95,8 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, wante
         remainders = folds.remainders
     else:
         files = {path: FileStatus(path, tree.state(path, None), file.patches) for path, file in tree.on_record.items()}
-        patches = each_patch(tree, catalog, {path: file.state for path, file in files.items()}, wanted)
+        states = {path: file.state for path, file in files.items()}
+        patches = each_patch(tree, catalog, states, all_patches=all_patches)
     notes = [f"{p.id} is the diff of {p.link}, SHA-256 {sha256(p.diff)}" for p in tree.outside]
     if tree.interrupted:
         notes.append(f"a command was interrupted here: {COMPLETION}")
@@ -174,10 +171,10 @@ def release_notes(tree: LockedTree, every: Sequence[LockedTree]) -> Iterator[str
 
 
 def each_patch(
-    tree: LockedTree, catalog: Catalog, states: Mapping[str, State], wanted: Wanted = lambda _: True
+    tree: LockedTree, catalog: Catalog, states: Mapping[str, State], *, all_patches: bool = True
 ) -> tuple[PatchStatus, ...]:
-    """Return each patch ``wanted`` of the target by itself, on the pristine bytes; those of different variants may
-    exclude one another.
+    """Return each patch of the target by itself, on the pristine bytes; those of different variants may exclude one
+    another. Not ``all_patches``: only those that repair a known defect.
 
     A patch that applies has the state of the files that it changes; of files without a state, it is pristine.
     """
@@ -185,7 +182,8 @@ def each_patch(
     for variant in catalog.variants.values():
         # Those of the first variant that has the patch: no anchor depends on them.
         options = (variant.options_of(target) if target in variant.targets else {}) | options
-    own = [patch for patch in catalog.patches.values() if patch.target == target and wanted(patch)]
+    repairs = {defect.patch for defect in tree.known.target.defects}
+    own = [p for p in catalog.patches.values() if p.target == target and (all_patches or p.name in repairs)]
     candidates(tree, to_patch=bool(own))
     return tuple(status for p in own for status in patch_states(fold_tree(tree, "", [p], options), states))
 
