@@ -28,6 +28,8 @@ def candidates(tree: LockedTree, *, to_patch: bool = True) -> CandidateFiles:
         by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
         files, unsearched = [], {}
         for file, content in _sources(tree):
+            if to_patch:
+                tree.hashes[file] = _hash(content)
             if isinstance(content, str) and not by_name(file):
                 unsearched[file] = content
             elif content is None or isinstance(content, str) or file in tree.on_record:
@@ -45,8 +47,7 @@ def basis(tree: LockedTree, patched: Mapping[str, str]) -> str:
     That is fp4patch, its patches and variants, each source file of the tree, and the hashes of the files ``patched``.
     """
     if not tree.hashes:
-        for _ in _sources(tree):
-            pass
+        tree.hashes.update((file, _hash(content)) for file, content in _sources(tree))
     parts = (f"{file} {digest}" for file, digest in sorted({**tree.hashes, **patched}.items()))
     data = files_hash(*(data_root() / folder for folder in DATA))
     return key(source_hash("fp4patch"), data, *map(os.fsencode, parts))
@@ -63,11 +64,12 @@ def _sources(tree: LockedTree) -> Iterator[tuple[str, bytes | str | None]]:
                 content = opened.read() if os.fstat(opened.fileno()).st_size <= LARGEST else TOO_LARGE
         except OSError:
             content = None
-        tree.hashes[file] = sha256(content) if isinstance(content, bytes) else str(content)
         yield file, content
-    for link in outside:
-        tree.hashes[link] = OUTSIDE
-        yield link, OUTSIDE
+    yield from ((link, OUTSIDE) for link in outside)
+
+
+def _hash(content: bytes | str | None) -> str:
+    return sha256(content) if isinstance(content, bytes) else str(content)
 
 
 def _names(patches: Iterable[Patch]) -> Callable[[str], object]:
