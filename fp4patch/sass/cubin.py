@@ -43,7 +43,7 @@ class Cubin:
         translated = _translated(self, kernel)
         with tempfile.TemporaryDirectory(prefix="sass-") as folder:
             program = grid.build(Path(folder), translated, compiler=compiler, quick=True)
-            return grid.run(program, translated, launch)
+            return grid.run(program, translated, launch)[0]
 
 
 def read_cubin(file: Path, *, nvdisasm: Path | str = "nvdisasm") -> Cubin:

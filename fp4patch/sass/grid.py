@@ -42,13 +42,6 @@ class Launch:
     poison: int = 0x2545F491
 
 
-def files(kernel: Kernel) -> dict[str, str]:
-    """Return the texts of the program, by file name."""
-    here = resources.files("fp4patch.sass")
-    texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h")}
-    return texts | {"kernel.inc": kernel.c}
-
-
 def build(
     folder: Path,
     kernel: Kernel,
@@ -61,22 +54,19 @@ def build(
 
     ``quick`` compiles in less time what runs in more.
     """
-    for name, text in files(kernel).items():
-        (folder / name).write_text(text, encoding="utf-8")
+    here = resources.files("fp4patch.sass")
+    texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h")}
+    texts["kernel.inc"] = kernel.c
     defined = [f"-DFP4PATCH_SHARED={kernel.layout.shared}", f"-DFP4PATCH_STACK={kernel.layout.stack}"]
     defined += ["-DFP4PATCH_LOCAL"] if "lift_local(" in kernel.c else []
-    command = ["-O0" if quick else "-O1", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
-    compile_host(folder, command, compiler=compiler, environ=environ)
+    command = [str(compiler), "-O0" if quick else "-O1", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
+    compile_host(folder, texts, command, environ)
     return folder / "grid"
 
 
-def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
-    """Return the writable arrays as the launch left them. SassError where the kernel leaves its memory, or crashes."""
-    return run_with_conversions(program, kernel, launch)[0]
-
-
-def run_with_conversions(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], frozenset[int]]:
-    """Return the same, and the lines of the conversions that were executed: see ``conversions``."""
+def run(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], frozenset[int]]:
+    """Return the writable arrays as the launch left them, and the lines of the conversions that were executed: see
+    ``conversions``. SassError where the kernel leaves its memory, or crashes."""
     bank = _bank(kernel, launch)
     number = RECIPROCALS.index(launch.reciprocal)
     parts = [struct.pack("<9I", *launch.grid, *launch.block, number, launch.poison, len(bank)), bank]

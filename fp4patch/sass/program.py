@@ -30,11 +30,12 @@ class Kernel:
 
 
 def compile_host(
-    folder: Path, arguments: Sequence[str], *, compiler: Path | str, environ: Mapping[str, str] | None
+    folder: Path, texts: Mapping[str, str], command: Sequence[str], environ: Mapping[str, str] | None
 ) -> None:
-    """Compile translated machine code in ``folder``; SassError with the compiler's words where it does not."""
-    command = [str(compiler), *_LANGUAGE, *arguments]
-    status, _, messages = run_program(command, folder=folder, environ=environ)
+    """Write a program to ``folder`` and compile it; SassError with the compiler's words where it does not."""
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    status, _, messages = run_program([command[0], *_LANGUAGE, *command[1:]], folder=folder, environ=environ)
     if status:
         said = "\n".join(messages.strip().splitlines()[:20])
         raise SassError("the translated machine code does not compile for the host", help=said)

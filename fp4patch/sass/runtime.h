@@ -13,10 +13,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__F16C__) && !defined(LIFT_PORTABLE)
-#include <immintrin.h>
-#endif
-
 #if defined(__FAST_MATH__)
 #error "translated machine code needs IEEE arithmetic"
 #endif
@@ -234,29 +230,20 @@ LIFT_FN uint32_t lift_fmnmx_xorsign(uint32_t a, uint32_t b, int least) {
 /* --- half precision and bfloat16 ------------------------------------------------------------------------------- */
 
 LIFT_FN float lift_of_half(uint32_t half) {
-#if defined(__F16C__) && !defined(LIFT_PORTABLE)
-  return _cvtsh_ss((unsigned short)half);
-#else
   const uint32_t sign = (half & 0x8000u) << 16, magnitude = half & 0x7fffu;
   /* Exponents of halves, 15 too small for those of floats, are made right by one exact multiplication. */
   const float number = lift_single(magnitude << 13) * 0x1p112f;
   return lift_single(sign | (magnitude >= 0x7c00u ? 0x7f800000u | magnitude << 13 : lift_bits(number)));
-#endif
 }
 
 /* Rounds to nearest, ties to even. */
 LIFT_FN uint32_t lift_to_half(float x) {
-#if defined(__F16C__) && !defined(LIFT_PORTABLE)
-  const uint32_t half = (uint32_t)_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
-  return x == x ? half : (uint32_t)LIFT_HALF_NAN;
-#else
   const uint32_t bits = lift_bits(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
   /* Below 2^-14 a unit in the last place of x + 1/2 is 2^-24, half's own there. */
   const uint32_t subnormal = lift_bits(lift_single(magnitude) + 0.5f) - 0x3f000000u;
   const uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
   const uint32_t number = magnitude < 0x38800000u ? subnormal : magnitude < 0x477ff000u ? normal : 0x7c00u;
   return magnitude > 0x7f800000u ? (uint32_t)LIFT_HALF_NAN : sign | number;
-#endif
 }
 
 LIFT_FN uint32_t lift_pack(uint32_t low, uint32_t high) { return high << 16 | (low & 0xffffu); }
@@ -267,16 +254,11 @@ LIFT_FN uint32_t lift_halves_of_singles(uint32_t high, uint32_t low) {
 
 /* Rounds toward zero: a finite float stays finite. */
 LIFT_FN uint32_t lift_to_half_toward_zero(float x) {
-#if defined(__F16C__) && !defined(LIFT_PORTABLE)
-  const uint32_t half = (uint32_t)_cvtss_sh(x, _MM_FROUND_TO_ZERO);
-  return x == x ? half : (uint32_t)LIFT_HALF_NAN;
-#else
   const uint32_t bits = lift_bits(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
   const uint32_t subnormal = magnitude < 0x38800000u ? (uint32_t)(lift_single(magnitude) * 0x1p24f) : 0u;
   const uint32_t normal = (magnitude - (112u << 23)) >> 13, most = magnitude == 0x7f800000u ? 0x7c00u : 0x7bffu;
   const uint32_t number = magnitude < 0x38800000u ? subnormal : magnitude < 0x47800000u ? normal : most;
   return magnitude > 0x7f800000u ? (uint32_t)LIFT_HALF_NAN : sign | number;
-#endif
 }
 
 LIFT_FN uint32_t lift_halves_toward_zero(uint32_t high, uint32_t low) {

@@ -41,7 +41,7 @@ def test_lifted_warps_give_what_the_gpu_gave(name: str, tmp_path: Path) -> None:
     lifted = kernel(name)
     program = grid.build(tmp_path, lifted)
     for poison in (1, 0xDA3E39CB):
-        stored = grid.run(program, lifted, launch(GRIDS[name], poison))
+        stored, _ = grid.run(program, lifted, launch(GRIDS[name], poison))
         assert [hashlib.sha256(one).hexdigest() for one in stored] == GRIDS[name]["written"]
 
 
@@ -71,7 +71,7 @@ def test_a_jump_table_leads_each_thread_to_its_place(tmp_path: Path) -> None:
 
     def run(*words: int) -> list[int]:
         lifted = translate(document(*lines), arch=ARCH, words=words, grid=True)
-        (stored,) = grid.run(grid.build(tmp_path, lifted, quick=True), lifted, one)
+        ((stored,), _) = grid.run(grid.build(tmp_path, lifted, quick=True), lifted, one)
         return list(np.frombuffer(stored, dtype=np.uint32))
 
     assert run(0x90, 0x70, 0x90, 0x70) == [9, 7, 9, 7]

@@ -120,7 +120,7 @@ def executed(text: str, folder: Path) -> dict[str, tuple[float, ...]]:
     values = grid.Array(0x7F00_0000_0000, struct.pack("<8f", *VALUES))
     results = grid.Array(0x7F01_0000_0000, bytes(size), writable=True)
     launch = grid.Launch((1, 1, 1), (1, 1, 1), grid.pointers([values, results]), (values, results))
-    (stored,) = grid.run(grid.build(folder, kernel, quick=True), kernel, launch)
+    ((stored,), _) = grid.run(grid.build(folder, kernel, quick=True), kernel, launch)
     there, found = list(floats(stored)), dict[str, tuple[float, ...]]()
     for form, (_, expected) in FORMS.items():
         found[form], there = tuple(there[: len(expected)]), there[len(expected) :]

@@ -240,7 +240,7 @@ def test_each_case_gives_what_was_worked_out(grid: bool, tmp_path: Path) -> None
     (tmp_path / RUNTIME).write_text(runtime())
     (tmp_path / "main.c").write_text("\n".join([*lines, "(void)launch; return 0; }"]))
     defined = ["-DFP4PATCH_KERNEL=kernel", "-DFP4PATCH_SHARED=0", "-DFP4PATCH_STACK=0"]
-    for flags in (defined, [*defined, "-DLIFT_PORTABLE"], [*defined, "-march=native"]):
+    for flags in (defined, [*defined, "-march=native"]):
         command = ["gcc", "-std=gnu11", "-O1", "-w", "-ffp-contract=off", *flags, "main.c", "-o", "main", "-lm"]
         subprocess.run(command, cwd=tmp_path, check=True)
         out = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True).stdout

@@ -152,6 +152,8 @@ class _Lab:
     """Held by the program that takes all processors."""
     swept: dict[object, Ran] = field(default_factory=dict)
     """What all inputs gave, by the function that they went through: kernels with the same one run them once."""
+    one_of: dict[object, threading.Lock] = field(default_factory=dict)
+    """Held for a kernel, by its function: the next one with it is compiled for the boundaries alone, in less time."""
 
     def run(self, name: str, subject: Subject, upstream: Subject | None) -> Ran | ProofError | SassError:
         """Return the result that is kept under a name, or work it out; an error, which must not hide other results."""
@@ -182,16 +184,17 @@ class _Lab:
     def _of_all_inputs(self, executes: Executes, kernel: Kernel) -> Ran:
         """Each input goes through one lane if all are alike, else through each; through one of code with loops, which
         takes many times as long."""
-        functions, quick = self._functions(executes, kernel), executes.bits == 16
+        functions, few = self._functions(executes, kernel), executes.bits == 16
         compiler, environ = self.toolchain.host_compiler, self.toolchain.environ
-        binary = sweep.build(self._folder(), kernel, executes, compiler=compiler, environ=environ, quick=quick)
-        each = quick or len(set(functions)) > 1
+        each = few or len(set(functions)) > 1
         turns = range(executes.lanes if each else 1)
         function = (executes.output, functions[0]) if functions and not each else None
-        with self.sweeping:
+        with self.one_of.setdefault(function or object(), threading.Lock()):
             known = self.swept.get(function)
-            stride = sweep.CORNERS_ALONE if known else 1
-            corners, swept = sweep.run(self.runner, binary, threads=self.threads, stride=stride, turns=turns)
+            quick, stride = few or bool(known), sweep.CORNERS_ALONE if known else 1
+            binary = sweep.build(self._folder(), kernel, executes, compiler=compiler, environ=environ, quick=quick)
+            with self.sweeping:
+                corners, swept = sweep.run(self.runner, binary, threads=self.threads, stride=stride, turns=turns)
             every = known or swept
             if every.inputs != len(turns) << executes.bits:
                 raise ProofError(f"{every.inputs:,} inputs ran, which are not all")
@@ -240,7 +243,9 @@ class _Lab:
             values, packed = (array.content for array in case.launch.arrays)
             count = len(case.inputs)
             arguments = [str(number) for number in (count, len(values) // count, len(packed) // count)]
-            ended = subprocess.run([folder / "host", *arguments], input=values, capture_output=True, check=False)
+            (folder / "values").write_bytes(values)
+            with (folder / "values").open("rb") as file:  # a pipe would get it in pieces of 512 bytes
+                ended = subprocess.run([folder / "host", *arguments], stdin=file, capture_output=True, check=False)
             if ended.returncode:
                 raise ProofError(f"the host code of the probe did not run to its end: status {ended.returncode}")
             stored.append(ended.stdout)
@@ -305,7 +310,7 @@ class _Lab:
         """Return the output of each launch, and the lines of the conversions that were executed."""
         host_compiler, environ = self.toolchain.host_compiler, self.toolchain.environ
         binary = grid.build(self._folder(), kernel, compiler=host_compiler, environ=environ, quick=quick)
-        done = [grid.run_with_conversions(binary, kernel, launch) for launch in launches]
+        done = [grid.run(binary, kernel, launch) for launch in launches]
         return [arrays for arrays, _ in done], frozenset[int]().union(*(lines for _, lines in done))
 
     def _folder(self) -> Path:

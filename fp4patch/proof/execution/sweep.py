@@ -15,10 +15,10 @@ from fp4patch.sass.immediates import corners
 from fp4patch.sass.program import STRAY, Kernel, compile_host
 from fp4patch.sass.translate import RUNTIME, runtime
 
-# A loop over threads becomes vectors where no jump is left in it and every operation has a vector form: without the
-# threading of jumps predicated instructions stay selections, and the runtime's own conversions replace the host's.
-# The exceptions that a comparison raises are not used. Code with jumps of its own never becomes vectors.
-_FAST = ("-O3", "-march=native", "-fno-trapping-math", "-DLIFT_PORTABLE")
+# A loop over threads becomes vectors where no jump is left in it: without the threading of jumps predicated
+# instructions stay selections. The exceptions that a comparison raises are not used. Code with jumps of its own never
+# becomes vectors.
+_FAST = ("-O3", "-march=native", "-fno-trapping-math")
 _STRAIGHT = ("-fno-thread-jumps",)
 _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
 _INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}
@@ -54,8 +54,6 @@ def build(
         "intervals.inc": interval_lines(executes.output),
         "kernel.inc": kernel.c,
     }
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
     defines = (
         f"-DFP4PATCH_LANES={executes.lanes}",
         f"-DFP4PATCH_INPUT={_INPUTS[executes.input]}",
@@ -64,8 +62,8 @@ def build(
         f"-DFP4PATCH_PARAMETERS={kernel.layout.parameters}",
         f"-DFP4PATCH_BLOCK_SIZE={kernel.layout.block_size}",
     )
-    how = ("-O1",) if quick else (*_FAST, *_WIDE, *(() if "goto " in kernel.c else _STRAIGHT))
-    compile_host(folder, [*how, *defines, "sweep.c", "-o", "sweep", "-lm"], compiler=compiler, environ=environ)
+    how = ("-O0",) if quick else (*_FAST, *_WIDE, *(() if "goto " in kernel.c else _STRAIGHT))
+    compile_host(folder, texts, [str(compiler), *how, *defines, "sweep.c", "-o", "sweep", "-lm"], environ)
     return folder / "sweep"
 
 
