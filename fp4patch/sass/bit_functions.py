@@ -7,8 +7,7 @@ nothing is known about it. A diagram may end there, as where a register is writt
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 NO, YES = 0, 1
 """Diagrams of the two constants."""
@@ -18,8 +17,7 @@ _MOST = 2_000
 """Diagrams of one bit; a larger one becomes an atom."""
 
 
-@dataclass(frozen=True)
-class Bit:
+class Bit(NamedTuple):
     """A function of one of the thread's values."""
 
     diagram: int
@@ -48,7 +46,7 @@ class Symbols:
 
     def __init__(self) -> None:
         self._parts: list[tuple[int, int, int]] = [(1 << 60, end, end) for end in (NO, YES, _UNKNOWN)]
-        self._ends_unknown = {NO: False, YES: False, _UNKNOWN: True}
+        self._ends_unknown = [False, False, True]
         self._known: dict[tuple[int, int, int], int] = {}
         self._chosen: dict[tuple[int, int, int], int] = {}
         self._atoms: dict[Atom, int] = {}
@@ -65,6 +63,7 @@ class Symbols:
                 raise TooLargeError
             found = self._known[atom, without, having] = len(self._parts)
             self._parts.append((atom, without, having))
+            self._ends_unknown.append(self._ends_unknown[without] or self._ends_unknown[having])
         return found
 
     def _choose(self, test: int, having: int, without: int) -> int:
@@ -75,12 +74,10 @@ class Symbols:
             return test
         key = (test, having, without)
         if (found := self._chosen.get(key)) is None:
-            parts = [self._parts[one] for one in key]
-            atom = min(part[0] for part in parts)
-            low, high = (
-                [part[side] if part[0] == atom else one for one, part in zip(key, parts, strict=True)]
-                for side in (1, 2)
-            )
+            (a, a_low, a_high), (b, b_low, b_high), (c, c_low, c_high) = map(self._parts.__getitem__, key)
+            atom = min(a, b, c)
+            low = a_low if a == atom else test, b_low if b == atom else having, c_low if c == atom else without
+            high = a_high if a == atom else test, b_high if b == atom else having, c_high if c == atom else without
             found = self._chosen[key] = self._part(atom, self._choose(*low), self._choose(*high))
         return found
 
@@ -138,15 +135,7 @@ class Symbols:
 
     def is_unknown(self, bit: Bit) -> bool:
         """Return whether a bit may depend on something else than one value."""
-        known, ready = self._ends_unknown, [bit.diagram]
-        while ready:
-            one = ready[-1]
-            missing = [] if one in known else [part for part in self._parts[one][1:] if part not in known]
-            ready += missing
-            if not missing:
-                known.setdefault(one, any(known[part] for part in self._parts[one][1:]))
-                ready.pop()
-        return known[bit.diagram]
+        return self._ends_unknown[bit.diagram]
 
     def invert(self, one: Bit) -> Bit:
         """Return the complement."""

@@ -79,7 +79,8 @@ class Evaluator:
         for text in statements:
             statement = text.rstrip(";")
             if found := _STORED.match(statement):
-                address, value = self._arguments(f"{found[2]})", seen)
+                self._tokens, self._variables = _tokens(f"{found[2]})"), seen
+                address, value = self._rest()
                 store(address.word, value.word[: int(found[1])])
                 continue
             declared = _DECLARED.match(statement)
@@ -105,10 +106,6 @@ class Evaluator:
         if self._tokens:
             raise NotFollowedError(text)
         return value
-
-    def _arguments(self, text: str, variables: Mapping[str, Value]) -> list[Value]:
-        self._tokens, self._variables = _tokens(text), variables
-        return self._rest()
 
     # the grammar
 
