@@ -63,7 +63,6 @@ def verify(
     the variant, by default of the one that is applied. The toolkit is CUDA_HOME, else the wheels of `pip install
     'fp4patch[cuda]'`, else the nvcc on PATH, else /usr/local/cuda.
     """
-    from fp4patch.commands.verify_page import page
     from fp4patch.commands.verify_text import VerifyText
     from fp4patch.console import progress_bar
     from fp4patch.proof.result import whole
@@ -87,6 +86,8 @@ def verify(
         written = as_json(document) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)
     if report_file:
+        from fp4patch.commands.verify_page import page
+
         write(report_file, page(reports))
         click.echo(f"report: {report_file}", err=True)
     if document.verdict.failed:

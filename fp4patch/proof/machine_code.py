@@ -101,7 +101,7 @@ def code_digest(cubin: bytes, kernel: str = "", instructions: Sequence[Instructi
     Of one kernel, its own code and constants count, and what it may read of those that all kernels of the cubin share:
     the banks that its instructions name, all of them if one names a bank by a register.
     """
-    banks = {bank for instruction in instructions for bank in _READS_BANK.findall(instruction.operands)}
+    banks = set(_READS_BANK.findall("\n".join(instruction.operands for instruction in instructions)))
     numbers = {int(bank, 16) for bank in banks if bank.startswith("0x")}
     known = len(numbers) == len(banks)
     sections = loaded_sections(cubin)

@@ -35,7 +35,8 @@ from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView, nothing_to_show
-from fp4patch.tree.fold import fold_tree, fold_variant
+from fp4patch.tree import status
+from fp4patch.tree.fold import fold_tree
 from fp4patch.tree.locked import locked
 
 
@@ -205,7 +206,7 @@ def _folded(tree: Identified, catalog: Catalog, variant: Variant) -> _Folded:
     """Return what the variant makes of the tree. Refused: the tree is not in that state."""
     with locked([tree]) as (held,):
         catalog, outside = catalog.including(held.outside), held.outside
-        folds = fold_variant(held, catalog.variant(variant.name), catalog)
+        folds, _ = status.folded(held, catalog.variant(variant.name), catalog)
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
         for path, done in folds.files.items():

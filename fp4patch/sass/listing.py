@@ -6,7 +6,6 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Literal
 
 from fp4patch.sass import text as sass
@@ -126,7 +125,7 @@ def read(text: str, *, arch: tuple[int, int], kernel: str = "", words: tuple[int
     Functions of the compiler that are linked to it follow it. Padding after the code's end is left out: NOPs, and the
     branch to itself before them. SassError if a line or an operand is not understood.
     """
-    sections = _sections(text)
+    sections = sass.read_sections(text)
     kernel = kernel or next(iter(sections), "")
     if kernel not in sections:
         raise SassError(
@@ -143,9 +142,6 @@ def read(text: str, *, arch: tuple[int, int], kernel: str = "", words: tuple[int
             wanted |= _called(body)
     located = tuple(_located(one, starts) for one in code)
     return Listing(kernel=kernel, arch=arch, instructions=located, words=words)
-
-
-_sections = lru_cache(maxsize=4)(sass.read_sections)
 
 
 def _code(name: str, sections: Mapping[str, sass.Code], start: int) -> list[Decoded]:

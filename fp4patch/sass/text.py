@@ -8,7 +8,7 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 
 from fp4patch.sass import elf
 from fp4patch.sass.error import SassError
@@ -118,6 +118,7 @@ Code = tuple[list[Instruction], dict[str, int]]
 """A section's instructions, with the padding, and label name to address; two labels may share an address."""
 
 
+@lru_cache(maxsize=32)  # targets of a generation often have the same listing
 def read_sections(text: str) -> dict[str, Code]:
     """Return the instructions and labels of each section ``.text.<name>``; SassError with a line that has no known
     form."""
@@ -157,7 +158,7 @@ def _instruction(found: re.Match[str], number: int, line: str, *, expected: int)
         address=address,
         predicate=found["predicate"] or "",
         opcode=found["opcode"],
-        operands=re.sub(r"\s+", " ", found["operands"] or ""),
+        operands=" ".join((found["operands"] or "").split()),
         cls=cls,
     )
 
@@ -179,7 +180,7 @@ def without_padding(instructions: list[Instruction], places: Mapping[str, int]) 
 
 def labels(instructions: tuple[Instruction, ...], places: Mapping[str, int]) -> dict[int, str]:
     """Return one label for each address: of several, one that an instruction names."""
-    spoken = {found["label"] for i in instructions for found in _TARGET.finditer(i.operands)}
+    spoken = set(_TARGET.findall("\n".join(i.operands for i in instructions)))
     inside = sorted(places.items(), key=lambda place: (place[1], place[0] in spoken))
     return {address: name for name, address in inside if address <= instructions[-1].address}
 
@@ -200,6 +201,7 @@ def opened(cubin: bytes) -> Iterator[elf.Elf]:
         raise SassError("the object file is not a cubin", help="compile it again") from error
 
 
+@lru_cache(maxsize=4)  # it is asked for each kernel of a cubin
 def loaded_sections(cubin: bytes) -> list[tuple[str, bytes]]:
     """Name and bytes of each section that is loaded with content."""
     with opened(cubin) as file:
@@ -220,6 +222,7 @@ def own_constants(kernel: str, cubin: bytes) -> tuple[int, ...]:
 _FUNCTION = 2  # the type in st_info
 
 
+@lru_cache(maxsize=4)
 def functions(cubin: bytes) -> dict[str, int]:
     """Return the functions of a cubin: by name, the address in its section. A kernel's subroutines are among them."""
     with opened(cubin) as file:

@@ -1,11 +1,13 @@
 """Changed lines, and those of which no probe's code was judged."""
 
 from collections.abc import Collection, Mapping
+from difflib import SequenceMatcher
+from random import Random
 
 import pytest
 
 from fp4patch.core.arch import Arch
-from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, NOT_READ, Coverage, changed_lines, coverage
+from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, NOT_READ, Coverage, _Lines, changed_lines, coverage
 from fp4patch.proof.source_lines import SourceLines
 
 A, F = Arch.parse("sm_121a"), Arch.parse("sm_121")
@@ -192,3 +194,14 @@ def test_a_text_that_is_not_understood_is_not_judged() -> None:
 def test_an_evaluated_line_is_judged_without_code() -> None:
     found = coverage({"a.py": b"a = 1\n"}, {"a.py": b"a = 2\nb = 3\n"}, {}, (), {"a.py": [range(1, 2)]})
     assert places(found) == [("a.py:2", NOT_READ)]
+
+
+def test_lines_are_compared_as_difflib_does() -> None:
+    random = Random(5)
+    for _ in range(500):
+        old = random.choices("abc", k=random.randrange(90))
+        new = [*old]
+        for _ in range(4):
+            at = random.randrange(len(new) + 1)
+            new[at : at + random.randrange(3)] = random.choices("abcd", k=random.randrange(4))
+        assert _Lines(old, new).get_opcodes() == SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
