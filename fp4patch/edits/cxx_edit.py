@@ -56,16 +56,17 @@ def _reads_as_meant(result: Source, cuts: Iterable[Cut]) -> bool:
     """
     text, tokens, shift = result.text, result.tokens, 0
 
-    def ends_line(index: int) -> bool:
-        return text.startswith(("\n", "\r\n"), tokens[index].end)
+    def is_edge(code: int, ends_line: int) -> bool:
+        token = tokens[code]
+        return token.directive < 0 and token.text != "#" and text.startswith(("\n", "\r\n"), tokens[ends_line].end)
 
     for cut in cuts:
         first = max(0, bisect_left(result.starts, cut.start + shift) - 1)
         shift += len(cut.text) - (cut.end - cut.start)
         last = bisect_left(result.starts, cut.end + shift)
-        while first and not (_is_code(tokens[first]) and ends_line(first - 1)):
+        while first and not is_edge(first, first - 1):
             first -= 1
-        while last < len(tokens) and not (_is_code(tokens[last]) and ends_line(last)):
+        while last < len(tokens) and not is_edge(last, last):
             last += 1
         meant = tokens[first : last + 1]
         begin, lines = (meant[0].start, meant[0].line - 1) if first else (0, 0)
@@ -74,10 +75,6 @@ def _reads_as_meant(result: Source, cuts: Iterable[Cut]) -> bool:
         if [*_moved(found, begin, lines, directives)] != [*meant]:
             return False
     return True
-
-
-def _is_code(token: Token) -> bool:
-    return token.directive < 0 and token.text != "#"
 
 
 def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:

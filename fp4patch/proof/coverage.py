@@ -309,19 +309,13 @@ class _Lines(SequenceMatcher[str]):
 
 def changed_lines(before: str, after: str) -> set[int]:
     """Return the numbers of the lines that differ; where lines were removed, those of their neighbours."""
-    old, new = before.split("\n"), after.split("\n")
-    start = next(
-        (at for at, (left, right) in enumerate(zip(old, new, strict=False)) if left != right), min(len(old), len(new))
-    )
-    room = min(len(old), len(new)) - start
-    end = next((at for at in range(room) if old[-1 - at] != new[-1 - at]), room)
-    matcher = _Lines(old[start : len(old) - end], new[start : len(new) - end])
+    new = after.split("\n")
     changed: set[int] = set()
-    for tag, _, _, first, last in matcher.get_opcodes():
+    for tag, _, _, first, last in _Lines(before.split("\n"), new).get_opcodes():
         if tag == "delete":
-            changed |= {start + first, start + first + 1}
+            changed |= {first, first + 1}
         elif tag != "equal":
-            changed.update(range(start + first + 1, start + last + 1))
+            changed.update(range(first + 1, last + 1))
     return changed & set(range(1, len(new) + 1))
 
 

@@ -19,7 +19,7 @@ from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
 from fp4patch.core.results import Problem, Rewritten, State
 from fp4patch.tree.files import sha256, unified
-from fp4patch.tree.fold import FoldedTree, fold_tree, fold_variant
+from fp4patch.tree.fold import FoldedTree, fold_tree
 from fp4patch.tree.locked import LockedTree, locked
 from fp4patch.tree.receipt import PatchStatus, Receipt, Remainder
 from fp4patch.tree.status import bypasses, folded, patch_states, record_of, release_notes
@@ -181,7 +181,7 @@ def _edits(staged: Staged) -> str:
     catalog = load().including(tree.outside)
     if receipt is None or not foreign or receipt.variant not in catalog.variants:
         return ""
-    folds, diffs = fold_variant(tree, catalog.variants[receipt.variant], catalog), ""
+    (folds, _), diffs = folded(tree, catalog.variants[receipt.variant], catalog), ""
     for path in sorted(foreign):
         written = folds.files[path].desired
         if sha256(written) == receipt.files[path].written_sha256:

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
-from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.plan import Plan, Planned, edits_of, patches_of
-from fp4patch.catalog.variant import Variant
+from fp4patch.catalog.plan import Plan, Planned, edits_of
 from fp4patch.core.errors import Refused
 from fp4patch.core.release import covers
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Problem, Rewritten, State
@@ -55,11 +53,6 @@ class FoldedTree:
         for path, done in self.files.items():
             yield from ((path, step.patch.id, outcome) for step, outcome in done.outcomes)
         yield from (("", step.patch.id, outcome) for step, outcome in self.unplaced)
-
-
-def fold_variant(tree: LockedTree, variant: Variant, catalog: Catalog) -> FoldedTree:
-    """Return the fold of a variant. UsageError if it has nothing for such trees."""
-    return fold_tree(tree, variant.name, *patches_of(variant, tree.known, catalog))
 
 
 def fold_tree(
