@@ -23,11 +23,8 @@ def retirement(source: Source, retired: Sequence[Retired]) -> NothingToDo | None
 
 
 def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:
-    """Return the source with parts replaced.
-
-    Refusal, at ``line``: it would not have the old tokens and those of the cuts, each in code or in its directive, or
-    brackets or conditionals would pair otherwise than before.
-    """
+    """Return the source with parts replaced. Refusal, at ``line``: it lacks old tokens, or those of the cuts, each in
+    code or in its directive, or brackets or conditionals pair otherwise than before."""
     try:
         parts = [(cut, read(cut.text)) for cut in sorted(cuts, key=lambda cut: cut.start)]
         result = _spliced(source, parts)
@@ -42,8 +39,7 @@ def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:
         for (cut, _), span in zip(parts, spans, strict=True)
         for token in source.tokens[span.stop : span.stop + 1]
     )
-    paired = _unpaired(added) == _unpaired(removed) and (result.pairs or not source.pairs)
-    if not (as_meant and paired) or headless:
+    if not as_meant or headless or _unpaired(added) != _unpaired(removed) or (source.pairs and not result.pairs):
         raise Refusal(*OTHERWISE, line)
     return keep(result)
 

@@ -213,12 +213,13 @@ class _Builder(Compiler):
         if probes[0].kind is ProbeKind.HOST:
             return [built]
         text = machine_code.disassemble(built.content, toolchain=self.toolchain, runner=self.runner, store=self.store)
-        if len(probes) == 1:
-            if probes[0].kind is not ProbeKind.UNIT:
-                machine_code.must_have_one_kernel(built.content)
-            return [replace(built, listing=machine_code.unit_listing(text, built.content))]
-        names = [machine_code.kernel_of(probe.id, ()) for probe in probes]
-        listings = machine_code.kernel_listings(text, built.content, names)
+        with self._lock:
+            if len(probes) == 1:
+                if probes[0].kind is not ProbeKind.UNIT:
+                    machine_code.must_have_one_kernel(built.content)
+                return [replace(built, listing=machine_code.unit_listing(text, built.content))]
+            names = [machine_code.kernel_of(probe.id, ()) for probe in probes]
+            listings = machine_code.kernel_listings(text, built.content, names)
         return [
             replace(built, listing=listing, lines=built.lines.of(name))
             for name, listing in zip(names, listings, strict=True)

@@ -4,6 +4,7 @@ import base64
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -67,6 +68,7 @@ class Compiler:
     def __post_init__(self) -> None:
         self._own_files = cache(_own_files)
         self._nvcc = Nvcc(self.runner)
+        self._lock = threading.Lock()  # what is read once and kept, each of many threads would read for itself
 
     def compile(
         self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
@@ -80,7 +82,8 @@ class Compiler:
         """
         source = source.resolve()
         flags = self._flags(probe, arch, more)
-        name = self._key(source, probe, flags, side, text)
+        with self._lock:
+            name = self._key(source, probe, flags, side, text)
         if kept := self.store.get(name):
             content, lines = base64.b64decode(kept["content"]), SourceLines(**kept["lines"])
             return Compilation(content, kept["error"], cached=True, lines=lines)

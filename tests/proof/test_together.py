@@ -1,7 +1,9 @@
 """Probes that are compiled as one translation unit: the same code as alone, and each with its own error."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from verified import TARGET, Verified, verified
@@ -14,6 +16,7 @@ from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
+from fp4patch.sass import text
 
 A121 = Arch(12, 1, "a")
 CACHE = cache_dir() / "compilations"
@@ -56,6 +59,23 @@ def run(
         before=view, after=view, target=TARGET, probes=probes, archs=[A121], toolchain=toolchain, store=Store(CACHE)
     )
     return verified(replace(request, **settings), RULES)  # type: ignore[arg-type]
+
+
+def test_what_many_threads_need_is_read_by_one(
+    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = text._instruction
+
+    def slowly(*arguments: Any, **named: Any) -> object:
+        time.sleep(0.002)
+        return read(*arguments, **named)
+
+    same = ["1", "01", "001", "0001"]
+    run(tmp_path, toolchain, same, "")
+    text.read_sections.cache_clear()
+    monkeypatch.setattr(text, "_instruction", slowly)
+    run(tmp_path, toolchain, same, "", jobs=8)
+    assert text.read_sections.cache_info().misses == 1
 
 
 def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: Toolchain) -> None:

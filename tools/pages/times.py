@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "`git status`": ("git", "status"),
     "`fp4patch --version`": (*OWN, "--version"),
     "`doctor`": (*OWN, "doctor", "."),
+    "`doctor --json`": (*OWN, "doctor", "--json", "."),
     "`apply`": (*OWN, "apply", "--variant", "next3", "."),
     "`apply` again": (*OWN, "apply", "--variant", "next3", "."),
     "`status`": (*OWN, "status", "."),
