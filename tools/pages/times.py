@@ -23,7 +23,7 @@ from tools.pages._made_part import write
 
 PAGE = Path(__file__).parents[2] / "docs/evidence.md"
 OWN = (sys.executable, "-m", "fp4patch")
-GIT = ("git", "-c", "user.name=times", "-c", "user.email=times@localhost")
+GIT = ("git", "-c", "user.name=times", "-c", "user.email=times@localhost", "-c", "maintenance.auto=false")
 COMMANDS: Mapping[str, Sequence[str]] = {
     "`grep -rIl e2m1`": ("grep", "-rIl", "e2m1", "."),
     "`git status`": ("git", "status"),
