@@ -13,6 +13,7 @@ from fp4patch.catalog.rule import Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
+from fp4patch.proof import probe as compiler
 from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
@@ -64,18 +65,24 @@ def run(
 def test_what_many_threads_need_is_read_by_one(
     tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = text._instruction
+    read, files_of, asked = text._instruction, compiler._own_files, list[object]()
 
     def slowly(*arguments: Any, **named: Any) -> object:
         time.sleep(0.002)
         return read(*arguments, **named)
 
+    def slowly_too(*arguments: Any) -> object:
+        asked.append(arguments)
+        time.sleep(0.02)
+        return files_of(*arguments)
+
     same = ["1", "01", "001", "0001"]
     run(tmp_path, toolchain, same, "")
     text.read_sections.cache_clear()
     monkeypatch.setattr(text, "_instruction", slowly)
+    monkeypatch.setattr(compiler, "_own_files", slowly_too)
     run(tmp_path, toolchain, same, "", jobs=8)
-    assert text.read_sections.cache_info().misses == 1
+    assert (text.read_sections.cache_info().misses, len(asked)) == (1, 1)
 
 
 def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: Toolchain) -> None:
