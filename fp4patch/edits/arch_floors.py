@@ -56,7 +56,7 @@ def _may_open(source: Source, conditional: Conditional, allows: Sequence[str], f
     known = {statement.first for statement in found.encodes}
     begin, end = (bisect_left(source.starts, at) for at in (first.opening.end, first.end))
     for at in range(begin, end):
-        if source.tokens[at].text in KEYWORDS and at not in known and not _is_allowed(source, at, allows):
+        if source.words[at] in KEYWORDS and at not in known and not _is_allowed(source, at, allows):
             return False
     return all(_is_idle(_code(source, branch)) for branch in others) if others else _is_whole_body(source, conditional)
 
@@ -71,23 +71,24 @@ def _is_allowed(source: Source, at: int, allows: Sequence[str]) -> bool:
 
 def _is_whole_body(source: Source, conditional: Conditional) -> bool:
     """Return whether the body of a function has only this and idle statements after it."""
-    code = [token for token in source.tokens if token.directive < 0]
-    before = bisect_left(code, conditional.start, key=lambda token: token.start)
-    after = bisect_left(code, conditional.closing.end, key=lambda token: token.start)
-    if before < 2 or [token.text for token in code[before - 2 : before]] != [")", "{"]:
+    code = [at for at, directive in enumerate(source.directive_of) if directive < 0]
+    before, after = (
+        bisect_left(code, bisect_left(source.starts, at)) for at in (conditional.start, conditional.closing.end)
+    )
+    if before < 2 or [source.words[at] for at in code[before - 2 : before]] != [")", "{"]:
         return False
     depth, end = 1, after
     while end < len(code):
-        depth += (code[end].text == "{") - (code[end].text == "}")
+        depth += (source.words[code[end]] == "{") - (source.words[code[end]] == "}")
         if not depth:
             break
         end += 1
-    return _is_idle(code[after:end])
+    return _is_idle([*map(source.token, code[after:end])])
 
 
 def _code(source: Source, branch: Branch) -> list[Token]:
     begin, end = (bisect_left(source.starts, at) for at in (branch.opening.end, branch.end))
-    return [token for token in source.tokens[begin:end] if token.directive < 0]
+    return [source.token(at) for at in range(begin, end) if source.directive_of[at] < 0]
 
 
 def _is_idle(tokens: Sequence[Token]) -> bool:
@@ -98,7 +99,7 @@ def _is_idle(tokens: Sequence[Token]) -> bool:
         if not size and texts[0] == "return" and texts[2:5] == ("{", "}", ";"):  # return Type{};
             size = 5
         if not size and texts[:2] in (("printf", "("), ("if", "(")):
-            end = closing(tokens, 1)
+            end = closing(texts, 1)
             size = len(tokens) if end is None else end + 1 + (texts[0] == "printf")  # with its semicolon
         if not size and texts[0] in "{}":
             size = 1

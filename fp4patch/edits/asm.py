@@ -70,18 +70,19 @@ def scan(source: Source) -> Scan:
     machine code see what it becomes.
     """
     mentions = (bisect_right(source.starts, found.start()) - 1 for found in _MENTION.finditer(source.text))
-    spots = [at for at in dict.fromkeys(mentions) if at >= 0 and _MENTION.search(source.tokens[at].text)]
+    spots = [at for at in dict.fromkeys(mentions) if at >= 0 and _MENTION.search(source.words[at])]
     words = enumerate(source.words) if spots else ()
-    keywords = [at for at, word in words if word in KEYWORDS and source.tokens[at].directive < 0]
+    keywords = [at for at, word in words if word in KEYWORDS and source.directive_of[at] < 0]
     statements: dict[int, Statement] = {}
     strange = []
     for spot in spots:
-        token = source.tokens[spot]
+        token = source.token(spot)
         before = bisect_right(keywords, spot)
         where = "in a preprocessor directive" if token.directive >= 0 else "outside any asm statement"
         statement = None
         try:
-            statement = parse(source, keywords[before - 1]) if before else None
+            keyword = keywords[before - 1] if before else -1
+            statement = statements.get(keyword) or (parse(source, keyword) if before else None)
         except LexError as error:
             where = where if token.directive >= 0 else f"in {error.message}"
         if not source.is_live(token.start):
@@ -110,22 +111,21 @@ def _unexplained(token: Token) -> str:
 
 def parse(source: Source, at: int) -> Statement | None:
     """Return the statement whose keyword is token ``at``; None if no statement begins so. LexError: another form."""
-    tokens = source.tokens
-    keyword, here = tokens[at], at + 1
-    while here < len(tokens) and tokens[here].text in _QUALIFIERS:
-        if tokens[here].text == "goto":
-            raise LexError("asm goto", keyword.line)
+    words, here = source.words, at + 1
+    while words[here : here + 1] and words[here] in _QUALIFIERS:
+        if words[here] == "goto":
+            raise LexError("asm goto", source.token(at).line)
         here += 1
-    if here >= len(tokens) or tokens[here].text != "(":
+    if words[here : here + 1] != ("(",):
         return None
-    close = closing(tokens, here)
-    if close is None or close + 1 >= len(tokens) or tokens[close + 1].text != ";":
-        raise LexError("an asm that is no statement of its own", keyword.line)
-    inside = tokens[here + 1 : close]
-    for token in tokens[at : close + 2]:
+    close = closing(words, here)
+    if close is None or words[close + 1 : close + 2] != (";",):
+        raise LexError("an asm that is no statement of its own", source.token(at).line)
+    keyword, *tokens, _, semicolon = map(source.token, range(at, close + 2))
+    for token in (keyword, *tokens, semicolon):
         if token.directive >= 0:
             raise LexError("a preprocessor directive inside an asm statement", token.line)
-    sections = split(inside, ":")
+    sections = split(tokens[here - at :], ":")
     if len(sections) > 4 or not sections[0]:  # template, outputs, inputs, clobbers
         raise LexError("not template, outputs, inputs and clobbers", keyword.line)
     for token in sections[0]:
@@ -136,7 +136,7 @@ def parse(source: Source, at: int) -> Statement | None:
         at,
         close + 1,
         keyword.start,
-        tokens[close + 1].end,
+        semicolon.end,
         keyword.line,
         "".join(map(literal, sections[0])),
         tuple(_binding(part, keyword.line) for part in split(outputs, ",") if part or len(outputs)),
@@ -154,14 +154,13 @@ def literal(token: Token) -> str:
         return written.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
 
 
-def closing(tokens: Sequence[Token], at: int) -> int | None:
+def closing(words: Sequence[str], at: int) -> int | None:
     """Return the index of the bracket that closes the one at ``at``; None if there is none."""
     depth = 0
-    for index in range(at, len(tokens)):
-        if tokens[index].kind is Kind.MARK:
-            depth += (tokens[index].text in _OPENING) - (tokens[index].text in _CLOSING)
-            if depth == 0:
-                return index
+    for index in range(at, len(words)):
+        depth += (words[index] in _OPENING) - (words[index] in _CLOSING)
+        if depth == 0:
+            return index
     return None
 
 
@@ -170,8 +169,7 @@ def split(tokens: Sequence[Token], separator: str) -> list[list[Token]]:
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
-        if token.kind is Kind.MARK:
-            depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
         if depth == 0 and token.text == separator:
             parts.append([])
         else:
@@ -185,6 +183,11 @@ def _binding(part: Sequence[Token], line: int) -> Binding:
         name, rest = rest[1].text, rest[3:]
     constraints = list(takewhile(lambda token: token.kind is Kind.STRING, rest))
     body = rest[len(constraints) :]
-    if not constraints or len(body) < 3 or body[0].text != "(" or closing(body, 0) != len(body) - 1:
+    if (
+        not constraints
+        or len(body) < 3
+        or body[0].text != "("
+        or closing([token.text for token in body], 0) != len(body) - 1
+    ):
         raise LexError('an operand that is not "constraint"(expression)', part[0].line if part else line)
     return Binding(Operand("".join(literal(token) for token in constraints).strip(), name), tuple(body[1:-1]))

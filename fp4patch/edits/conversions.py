@@ -46,10 +46,8 @@ def outside(text: str, macros: Set[str]) -> Iterator[Place]:
     """Yield each live conversion that is not under ``#if defined(MACRO)`` or ``#ifdef MACRO`` of one of the macros."""
     try:
         source = lex(text)
-        tokens = [
-            (at, token) for at, token in enumerate(source.tokens) if "e2m1x" in token.text or "_fp4" in token.text
-        ]
-        for at, token in tokens:
+        for at in [at for at, word in enumerate(source.words) if "e2m1x" in word or "_fp4" in word]:
+            token = source.token(at)
             is_call = _is_call(source, at)
             is_instruction = token.kind is Kind.STRING and _INSTRUCTION.search(token.text)
             if (is_call or is_instruction) and source.is_live(token.start) and not _is_under(source, token, macros):

@@ -6,12 +6,11 @@ prose behind ``#error``, never raises; only what swallows the rest of the file d
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from fp4patch.edits.condition import holds
@@ -22,25 +21,29 @@ BOM = "\ufeff"
 COMMENT = re.compile(r"//(?:\\[ \t]*\r?\n|[^\n])*|/\*.*?\*/", re.DOTALL)
 """A comment, in text between two tokens."""
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")  # compilers accept blanks behind the backslash, and so does this
+_SPLICED_COMMENT = r"//[^\n]*+|/\*(?s:.*?)\*/"
 _ENCODING = r"(?:u8|[uUL])?"
+_RAW = rf'{_ENCODING}R"(?P<delimiter>[^\s()\\"]{{0,16}})\('
 _LEXEME = re.compile(
     rf"""
-    [^\S\n]*+
-    (?:
-      (?P<name>[^\W\d][\w$]*+(?!["'])|\$[\w$]*)
-    | (?P<plain>[][(){{}}<>,;:=&*+!|?~^%-])
-    | (?P<newline>\n)
-    | (?P<comment>//[^\n]*|(?s:/\*.*?(?:\*/|\Z)))
-    | (?P<raw>{_ENCODING}R"(?P<delimiter>[^\s()\\"]{{0,16}})\()
-    | (?P<string>{_ENCODING}"(?:[^"\\\n]|\\[^\n])*")
-    | (?P<char>{_ENCODING}'(?:[^'\\\n]|\\[^\n])+')
-    | (?P<number>\.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z]|[0-9A-Za-z_.])*)
-    | (?P<prefix>[^\W\d][\w$]*)
-    | (?P<mark>.)
+    (?:\s++|{_SPLICED_COMMENT})*+
+    (
+      [^\W\d][\w$]*+(?!["']) | \$[\w$]*+
+    | [][(){{}}<>,;:=&*+!|?~^%-]
+    | {_RAW}(?s:.*?)\)(?P=delimiter)"
+    | (?:/\*|{_ENCODING}R"[^\s()\\"]{{0,16}}\()(?s:.*)
+    | {_ENCODING}"(?:[^"\\\n]|\\[^\n])*"
+    | {_ENCODING}'(?:[^'\\\n]|\\[^\n])+'
+    | \.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z]|[0-9A-Za-z_.])*
+    | [^\W\d][\w$]*
+    | .
+    | \Z
     )
     """,
     re.VERBOSE,
 )
+"""What is between two tokens, and the next one. A comment or a raw string that never ends is one, to the end."""
+_OPENING = re.compile(rf"/\*|{_RAW}")
 
 
 class Kind(Enum):
@@ -71,17 +74,24 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Directive:
-    """A preprocessor directive: one logical line. ``tokens`` begin behind its name."""
+    """A preprocessor directive: one logical line."""
 
+    source: "Source"
+    span: range
+    """Indices of its tokens, from its ``#`` on."""
+    index: int
     name: str
     """``if``; empty for a lone ``#``."""
-    tokens: tuple[Token, ...]
     line: int
-    index: int
     start: int
     """Offset of its ``#``."""
     end: int
     """Offset behind its last token."""
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens behind its name."""
+        return tuple(map(self.source.token, self.span[2 if self.name else 1 :]))
 
 
 @dataclass(frozen=True)
@@ -98,11 +108,6 @@ class Branch:
     def condition(self) -> tuple[Token, ...]:
         """The tokens of its condition; none for ``#else``."""
         return self.opening.tokens
-
-    @property
-    def defines(self) -> tuple[str, ...]:
-        """The macros that it defines directly."""
-        return tuple(d.tokens[0].text for d in self.body if d.name == "define" and d.tokens)
 
 
 @dataclass(frozen=True)
@@ -130,15 +135,9 @@ class Conditional:
     @property
     def is_include_guard(self) -> bool:
         """``#ifndef X``, ``#define X`` as the first directive in it, and no ``#else``."""
-        first = self.branches[0]
-        names = [token.text for token in first.condition]
-        return (
-            len(self.branches) == 1
-            and first.opening.name == "ifndef"
-            and len(names) == 1
-            and [d.name for d in first.body[:1]] == ["define"]
-            and first.defines[:1] == tuple(names)
-        )
+        first, names = self.branches[0], [token.text for token in self.branches[0].condition]
+        defined = [token.text for d in first.body[:1] if d.name == "define" for token in d.tokens[:1]]
+        return len(self.branches) == 1 and first.opening.name == "ifndef" and len(names) == 1 and defined == names
 
 
 class Cut(NamedTuple):
@@ -154,24 +153,50 @@ class Source:
     """A text with its tokens; white space, comments and continuations are located between them."""
 
     text: str
-    tokens: tuple[Token, ...]
+    words: tuple[str, ...]
+    """The tokens' texts."""
+    starts: tuple[int, ...]
+    """The tokens' offsets."""
+    ends: tuple[int, ...]
+    """The offsets behind them."""
+
+    def token(self, at: int) -> Token:
+        """Return one token."""
+        word, start = self.words[at], self.starts[at]
+        return Token(_kind(word), word, start, self.ends[at], self.line(start), self.directive_of[at])
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """All tokens. Where few are looked at, :meth:`token` takes less time."""
+        return tuple(map(self.token, range(len(self.words))))
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:
         """The preprocessor directives, in their order."""
-        inside = (token for token in self.tokens if token.directive >= 0)
-        spans = groupby(inside, key=lambda token: token.directive)
-        return tuple(_directive(index, tuple(span)) for index, span in spans)
+        found: list[Directive] = []
+        end = 0
+        for at in _occurrences(self.words, ("#",)):
+            if at >= end and self._begins_line(at):
+                end = at + 1
+                while end < len(self.words) and not self._begins_line(end):
+                    newline = self.text.find("\n", self.starts[end])
+                    end = bisect_left(self.starts, newline, end + 1) if newline >= 0 else len(self.words)
+                name = next((word for word in self.words[at + 1 : end][:1] if _kind(word) is Kind.NAME), "")
+                place = (self.line(self.starts[at]), self.starts[at], self.ends[end - 1])
+                found.append(Directive(self, range(at, end), len(found), name, *place))
+        return tuple(found)
+
+    def _begins_line(self, at: int) -> bool:
+        gap = self.text[self.ends[at - 1] : self.starts[at]] if at else "\n"
+        return "\n" in gap and "\n" in re.sub(_SPLICED_COMMENT, "", _SPLICE.sub("", gap))
 
     @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """The tokens' offsets."""
-        return tuple([token[2] for token in self.tokens])
-
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The tokens' texts."""
-        return tuple([token[1] for token in self.tokens])
+    def directive_of(self) -> list[int]:
+        """The index of the directive that each token belongs to; -1 in code."""
+        indices = [-1] * len(self.words)
+        for directive in self.directives:
+            indices[directive.span.start : directive.span.stop] = [directive.index] * len(directive.span)
+        return indices
 
     @cached_property
     def conditionals(self) -> tuple[Conditional, ...]:
@@ -198,7 +223,7 @@ class Source:
 
     def before(self, index: int) -> Token | None:
         """Return the last token in code before one; None if there is none."""
-        return next((self.tokens[at] for at in range(index - 1, -1, -1) if self.tokens[at].directive < 0), None)
+        return next((self.token(at) for at in range(index - 1, -1, -1) if self.directive_of[at] < 0), None)
 
     def line(self, offset: int) -> int:
         """Return the 1-based line of an offset."""
@@ -211,7 +236,7 @@ class Source:
     def find(self, pattern: Sequence[str]) -> list[int]:
         """Return the indices of the live tokens at which the token sequence ``pattern`` begins."""
         found = _occurrences(self.words, tuple(pattern)) if pattern else ()
-        return [at for at in found if self.is_live(self.tokens[at].start)]
+        return [at for at in found if self.is_live(self.starts[at])]
 
     def nearest(self, pattern: Sequence[str]) -> tuple[int | None, str]:
         """Return line and difference of the longest prefix of ``pattern``; None if not even its first token occurs."""
@@ -222,9 +247,9 @@ class Source:
                 best, place = matched, at
         if not best:
             return None, ""
-        differing = self.tokens[place + best : place + best + 1]
-        found = differing[0].text if differing else ""
-        return (*differing, self.tokens[-1])[0].line, f"`{found}` where `{pattern[best]}` was expected"
+        found = "".join(self.words[place + best : place + best + 1])
+        line = self.line(self.starts[min(place + best, len(self.words) - 1)])
+        return line, f"`{found}` where `{pattern[best]}` was expected"
 
 
 @lru_cache(maxsize=256)
@@ -236,77 +261,62 @@ def words(text: str) -> tuple[str, ...]:
 def block(source: Source, after: int) -> range | None:
     """Return the tokens between the first braces from a token on; None if a declaration ends before them."""
     depth, first = 0, 0
-    for at in range(after, len(source.tokens)):
-        token = source.tokens[at]
-        if token.directive >= 0:
-            continue
-        if token.text == "{":
+    for at in range(after, len(source.words)):
+        word = source.words[at] if source.directive_of[at] < 0 else ""
+        if word == "{":
             depth += 1
             first = first or at
-        elif token.text == "}":
+        elif word == "}":
             depth -= 1
             if depth == 0:
                 return range(first, at)
-        elif token.text == ";" and not depth:
+        elif word == ";" and not depth:
             break  # a declaration without a body
     return None
 
 
-_KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING, "prefix": Kind.NAME, "plain": Kind.MARK}
+def _kind(word: str) -> Kind:
+    first, last = word[0], word[-1]
+    if len(word) > 1 and last in ('"', "'"):
+        return Kind.STRING if last == '"' else Kind.CHAR
+    if first in "0123456789" or (first == "." and len(word) > 1):
+        return Kind.NUMBER
+    return Kind.NAME if first in "_$" or (first.isalnum() and not first.isdecimal()) else Kind.MARK
 
 
 def read(text: str) -> Source:
-    """Return the text as tokens. LexError: a ``/*`` or a raw string that never ends."""
+    """Return the text as tokens. LexError: a ``/*`` or a raw string without an end, in the text as it is."""
     logical, pieces = _splice(text)
-    originals = [start for start, _ in pieces]
-    logicals = [0, *accumulate(end - start for start, end in pieces)]
-    logicals[-1] = len(text) + 1  # no token extends beyond the last part
-    piece, border, shift = 0, logicals[1], originals[0]
-    tokens: list[Token] = []
-    make, kinds = tuple.__new__, _KINDS
-    fresh, directive, directives = True, -1, 0  # no token on this logical line yet; the directive that the line is
-    line = 1  # newlines passed in the spliced text, and continuations before them
-    at = 1 if logical.startswith(BOM) else 0
-    step = _LEXEME.scanner(logical, at).match  # type: ignore[attr-defined]  # typeshed does not have it
-    while found := step():
-        form = found.lastgroup
-        if form == "newline":
-            fresh, directive = True, -1
-            line += 1
-            continue
-        at, stop = found.span(form)
-        while at >= border:
-            piece += 1
-            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
-            line += 1
-        start, began, body = at + shift, line, found[form]
-        while stop > border:  # a continuation after the last character is not part of it
-            piece += 1
-            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
-            line += 1
-        end = stop + shift
-        if form == "comment":
-            line += body.count("\n")
-            if body.startswith("/*") and not (len(body) >= 4 and body.endswith("*/")):
-                raise LexError("a /* comment that never ends", began)
-            continue
-        if form == "raw":  # continuations inside count as they are: look in the text itself
-            close = text.find(f'){found["delimiter"]}"', end)
-            if close < 0:
-                raise LexError("a raw string that never ends", began)
-            end = close + len(found["delimiter"]) + 2
-            body = text[start:end]
-            piece = bisect_left(originals, end) - 1
-            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
-            line = began + text.count("\n", start, end)
-            step = _LEXEME.scanner(logical, end - shift).match  # type: ignore[attr-defined]
-        if fresh:
-            if body == "#":
-                directive = directives
-                directives += 1
-            fresh = False
-        tokens.append(make(Token, (kinds[form], body, start, end, began, directive)))
-    return Source(text, tuple(tokens))
+    spans = [found.span(1) for found in _LEXEME.finditer(logical, len(BOM) * logical.startswith(BOM))]
+    while spans and spans[-1][0] == len(logical):  # the end
+        spans.pop()
+    words = [logical[start:end] for start, end in spans]
+    starts = _original([start for start, _ in spans], pieces, bisect_left)
+    ends = _original([end for _, end in spans], pieces, bisect_right)  # a continuation behind it is not part of a token
+    for at in range(len(words)) if len(pieces) > 1 and 'R"' in logical else range(len(words))[-1:]:
+        if opening := _OPENING.match(words[at]):
+            words[at] = text[starts[at] : ends[at]]  # continuations inside count as they are
+            if opening["delimiter"] is None or not words[at].endswith(f'){opening["delimiter"]}"'):
+                what = (
+                    "/* comment that never ends"
+                    if opening["delimiter"] is None
+                    else "raw string that has no end as it is"
+                )
+                raise LexError(f"a {what}", text.count("\n", 0, starts[at]) + 1)
+    return Source(text, tuple(words), tuple(starts), tuple(ends))
+
+
+def _original(offsets: Sequence[int], pieces: Sequence[tuple[int, int]], place: Callable[..., int]) -> list[int]:
+    """Return where offsets in the spliced text are in the text; ``place`` tells on which side of a border."""
+    moved: list[int] = []
+    border = at = 0
+    for start, end in pieces:
+        shift = start - border
+        border += end - start
+        stop = place(offsets, border, at)
+        moved += [offset + shift for offset in offsets[at:stop]] if shift else offsets[at:stop]
+        at = stop
+    return moved
 
 
 _KEPT: dict[str, Source] = {}
@@ -334,12 +344,6 @@ def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:
         at = splice.end()
     pieces.append((at, len(text)))
     return "".join(text[start:end] for start, end in pieces), pieces
-
-
-def _directive(index: int, span: Sequence[Token]) -> Directive:
-    named = len(span) > 1 and span[1].kind is Kind.NAME
-    name, rest = (span[1].text, span[2:]) if named else ("", span[1:])
-    return Directive(name, tuple(rest), span[0].line, index, span[0].start, span[-1].end)
 
 
 _OPENS = frozenset({"if", "ifdef", "ifndef"})

@@ -38,7 +38,7 @@ class CxxCode:
 
     def lines(self, pattern: str, /) -> list[int]:
         """Return the line of each place that has the tokens."""
-        return [self._source.tokens[at].line for at in self._places(pattern)]
+        return [self._source.token(at).line for at in self._places(pattern)]
 
     def nearest(self, pattern: str, /) -> tuple[int | None, str]:
         """Return the place with the longest beginning of the tokens."""
@@ -53,9 +53,9 @@ class CxxCode:
         size, places = len(words(find)), self._places(find)
         for at in places:
             self._check_operands(at, size, find, replace)
-        lines = [token.line for at in places for token in self._source.tokens[at : at + size]]
-        cuts = [self._cut(self._source.tokens[at : at + size], replace) for at in places]
-        return edited(self._source, cuts, lines[0]).text, lines
+        olds = [[self._source.token(at + n) for n in range(size)] for at in places]
+        lines = [token.line for old in olds for token in old]
+        return edited(self._source, [self._cut(old, replace) for old in olds], lines[0]).text, lines
 
     def _places(self, pattern: str) -> list[int]:
         return [at for at in self._source.find(words(pattern)) if at in self._region]
@@ -64,12 +64,12 @@ class CxxCode:
     def _region(self) -> range:
         """The tokens between the braces of the one declaration that begins so. Refusal: there is none, or several."""
         if not self._within:
-            return range(len(self._source.tokens))
+            return range(len(self._source.words))
         beginning = words(self._within)
         starts = self._source.find(beginning)
         inside = block(self._source, starts[0] + len(beginning)) if len(starts) == 1 else None
         if inside is None:
-            line = self._source.tokens[starts[-1]].line if starts else None
+            line = self._source.token(starts[-1]).line if starts else None
             raise Refusal(f"one `{self._within}` with a body", f"{len(starts)} that begin so", line)
         return inside
 
@@ -90,13 +90,14 @@ class CxxCode:
 
     def _check_operands(self, at: int, size: int, find: str, replace: str) -> None:
         """Refuse an operator that there was not where a tighter one beside the place would take an operand of it."""
-        first, behind = self._source.tokens[at], at + size
-        around = (self._source.tokens[max(0, at - 2) : at], self._source.tokens[behind : behind + 2])
-        before, after = ("".join(t.text for t in side if t.directive == first.directive) for side in around)
+        source, behind = self._source, at + size
+        around = (range(max(0, at - 2), at), range(behind, min(behind + 2, len(source.words))))
+        of = source.directive_of
+        before, after = ("".join(source.words[n] for n in side if of[n] == of[at]) for side in around)
         added = _loose(words(replace)) - _loose(words(find))
         tighter = [*_TIGHT, *({"&&"} if added - {"&&"} else ()), *({"||"} if "?" in added else ())] if added else []
         if any(re.search(f"(?:{operator})$", before) or re.match(operator, after) for operator in tighter):
-            raise Refusal(f"`{replace}` as one operand", f"it stands in `{before} … {after}`", first.line)
+            raise Refusal(f"`{replace}` as one operand", f"it stands in `{before} … {after}`", source.token(at).line)
 
     def _check(self, old: Sequence[Token], gone: Sequence[Token]) -> None:
         """Refuse tokens of more than one directive, and a name in a condition that is about more than this name."""

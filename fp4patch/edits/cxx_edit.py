@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from fp4patch.core.results import NothingToDo
-from fp4patch.edits.cxx import BOM, Cut, Source, Token, keep, read, words
+from fp4patch.edits.cxx import BOM, Cut, Source, keep, read, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Retired
 from fp4patch.edits.refusal import OTHERWISE, Refusal
@@ -27,21 +27,21 @@ def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:
     code or in its directive, or brackets or conditionals pair otherwise than before."""
     try:
         parts = [(cut, read(cut.text)) for cut in sorted(cuts, key=lambda cut: cut.start)]
-        result = _spliced(source, parts)
+        result, meant = _spliced(source, parts)
         as_meant = _reads_as_meant(result, [cut for cut, _ in parts])
     except LexError as error:
         raise Refusal("a change that can be read", error.message, line) from error
     added = [word for _, new in parts for word in new.words]
-    spans = [slice(*(bisect_left(source.starts, edge) for edge in (cut.start, cut.end))) for cut, _ in parts]
-    removed = [word for span in spans for word in source.words[span]]
-    headless = any(
-        token.directive >= 0 and cut.start <= source.directives[token.directive].start < token.start
-        for (cut, _), span in zip(parts, spans, strict=True)
-        for token in source.tokens[span.stop : span.stop + 1]
-    )
-    if not as_meant or headless or _unpaired(added) != _unpaired(removed) or (source.pairs and not result.pairs):
+    removed = [word for cut, _ in parts for word in source.words[_span(source, cut.start, cut.end)]]
+    lines = {(-1, -1), *zip(meant, result.directive_of, strict=True)}  # old and new ones, one to one
+    as_meant = as_meant and len(lines) == len({old for old, _ in lines}) == len({new for _, new in lines})
+    if not as_meant or _unpaired(added) != _unpaired(removed) or (source.pairs and not result.pairs):
         raise Refusal(*OTHERWISE, line)
     return keep(result)
+
+
+def _span(source: Source, start: int, end: int) -> slice:
+    return slice(*(bisect_left(source.starts, edge) for edge in (start, end)))
 
 
 def _reads_as_meant(result: Source, cuts: Iterable[Cut]) -> bool:
@@ -50,11 +50,11 @@ def _reads_as_meant(result: Source, cuts: Iterable[Cut]) -> bool:
     It is read between ends of lines beside which there is code: only a comment and a raw string go on there, and both
     end before, so that what is beyond reads as in the source.
     """
-    text, tokens, shift = result.text, result.tokens, 0
+    text, size, shift = result.text, len(result.words), 0
 
     def is_edge(code: int, ends_line: int) -> bool:
-        token = tokens[code]
-        return token.directive < 0 and token.text != "#" and text.startswith(("\n", "\r\n"), tokens[ends_line].end)
+        in_code = result.directive_of[code] < 0 and result.words[code] != "#"
+        return in_code and text.startswith(("\n", "\r\n"), result.ends[ends_line])
 
     for cut in cuts:
         first = max(0, bisect_left(result.starts, cut.start + shift) - 1)
@@ -62,63 +62,48 @@ def _reads_as_meant(result: Source, cuts: Iterable[Cut]) -> bool:
         last = bisect_left(result.starts, cut.end + shift)
         while first and not is_edge(first, first - 1):
             first -= 1
-        while last < len(tokens) and not is_edge(last, last):
+        while last < size and not is_edge(last, last):
             last += 1
-        meant = tokens[first : last + 1]
-        begin, lines = (meant[0].start, meant[0].line - 1) if first else (0, 0)
-        directives = next((token.directive for token in meant if token.directive >= 0), 0)
-        found = read(text[begin : tokens[last].end] if last < len(tokens) else text[begin:]).tokens
-        if [*_moved(found, begin, lines, directives)] != [*meant]:
+        begin = result.starts[first] if first else 0
+        found = read(text[begin : result.ends[last]] if last < size else text[begin:])
+        around = slice(first, last + 1)
+        starts, ends = (_moved(offsets[around], -begin) for offsets in (result.starts, result.ends))
+        if found != Source(found.text, result.words[around], starts, ends):
             return False
     return True
 
 
-def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> Source:
-    """Return what a source with parts replaced is to be: its tokens, moved, and those of the new parts as they read
-    alone."""
-    text, starts = source.text, [directive.start for directive in source.directives]
-    pieces, tokens = list[str](), list[Token]()
-    at, line = 0, 1  # what of the old text is done, and its line
-    shift = lines = directives = 0  # by how much what follows moves
-    for cut, new in (*parts, (Cut(len(text), len(text), ""), read(""))):
-        end = cut.start
-        first, last = (bisect_left(source.starts, edge) for edge in (at, end))
-        pieces.append(text[at:end])
-        tokens += _moved(source.tokens[first:last], shift, lines, directives)
-        line += text.count("\n", at, end)
-        opened = bisect_left(starts, end)
-        inside, same = _directive_around(source, last, end), cut.start < cut.end
-        for token in new.tokens:
-            own = token.directive + opened if token.directive >= 0 else inside if same or token.line == 1 else -1
-            place = (token.start + end + shift, token.end + end + shift, token.line + line + lines - 1)
-            tokens.append(Token(token.kind, token.text, *place, own if own < 0 else own + directives))
-        pieces.append(cut.text)
-        directives += len(new.directives) - (bisect_left(starts, cut.end) - opened)
-        shift += len(cut.text) - (cut.end - end)
-        lines += cut.text.count("\n") - text.count("\n", end, cut.end)
-        line += text.count("\n", end, cut.end)
+def _spliced(source: Source, parts: Iterable[tuple[Cut, Source]]) -> tuple[Source, list[object]]:
+    """Return what a source with parts replaced is to be, and which line each of its tokens is to be in: in that of the
+    preprocessor in which it was, or is in the new part as it reads alone, or in code, which is -1."""
+    text, pieces, lines = source.text, list[str](), list[object]()
+    words, starts, ends = list[str](), list[int](), list[int]()
+    at = shift = 0  # what of the old text is done, and by how much what follows moves
+    for number, (cut, new) in enumerate((*parts, (Cut(len(text), len(text), ""), read("")))):
+        kept = _span(source, at, cut.start)
+        pieces += text[at : cut.start], cut.text
+        words += source.words[kept] + new.words
+        starts += _moved(source.starts[kept], shift) + _moved(new.starts, cut.start + shift)
+        ends += _moved(source.ends[kept], shift) + _moved(new.ends, cut.start + shift)
+        inside = _line_around(source, kept.stop, cut.start)
+        first = len(new.words) if cut.start < cut.end else bisect_left(new.starts, f"{cut.text}\n".index("\n"))
+        lines += source.directive_of[kept]
+        lines += [(number, own) if own >= 0 else inside if n < first else -1 for n, own in enumerate(new.directive_of)]
+        shift += len(cut.text) - (cut.end - cut.start)
         at = cut.end
-    return Source("".join(pieces), tuple(tokens))
+    return Source("".join(pieces), tuple(words), tuple(starts), tuple(ends)), lines
 
 
-def _moved(tokens: Sequence[Token], shift: int, lines: int, directives: int) -> Sequence[Token]:
-    """Return tokens as they are this much further on."""
-    if not (shift or lines or directives):
-        return tokens
-    make = tuple.__new__
-    return [
-        make(Token, (kind, word, start + shift, stop + shift, row + lines, d if d < 0 else d + directives))
-        for kind, word, start, stop, row, d in tokens
-    ]
+def _moved(offsets: tuple[int, ...], shift: int) -> tuple[int, ...]:
+    return tuple([offset + shift for offset in offsets]) if shift else offsets
 
 
-def _directive_around(source: Source, index: int, offset: int) -> int:
-    """Return the directive whose line goes on at an offset, before the token ``index``; -1 in code."""
-    before, after = source.tokens[index - 1 : index] if index else (), source.tokens[index : index + 1]
-    if not before or before[0].directive < 0:
-        return -1
-    goes_on = after and after[0].directive == before[0].directive
-    return before[0].directive if goes_on or "\n" not in source.text[before[0].end : offset] else -1
+def _line_around(source: Source, index: int, offset: int) -> int:
+    """Return the preprocessor's line that goes on at an offset, before the token ``index``; -1 in code."""
+    before = source.directive_of[index - 1] if index else -1
+    if before < 0 or source.directive_of[index : index + 1] == [before]:
+        return before
+    return before if "\n" not in source.text[source.ends[index - 1] : offset] else -1
 
 
 def _unpaired(words: Iterable[str]) -> list[str]:

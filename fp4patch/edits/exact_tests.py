@@ -105,8 +105,10 @@ def _in_cxx(text: str, gates: Set[str]) -> Iterator[tuple[int, bool]]:
     constants = {words[at - 2] for at, word in enumerate(words) if word in _SM120 and words[at - 1] == "="}
     constants |= {words[at - 1] for at, word in enumerate(words) if word in _SM120 and words[at - 2] == "define"}
     constants = {name for name in constants if _SUBJECT.search(name) or "120" in name} - _OF_TARGETS
-    for at, token in enumerate(source.tokens):
-        if not _is_wanted(token, constants | gates) or not source.is_live(token.start):
+    named = constants | gates
+    for at in [at for at, word in enumerate(words) if "12" in word or word in named]:
+        token = source.token(at)
+        if not _is_wanted(token, named) or not source.is_live(token.start):
             continue
         if words[at + 1 : at + 2] == ("<",) if token.text in gates else _is_exact(source, at, constants):
             yield token.line, token.text in gates
@@ -115,7 +117,7 @@ def _in_cxx(text: str, gates: Set[str]) -> Iterator[tuple[int, bool]]:
 def _is_wanted(token: Token, names: Set[str]) -> bool:
     word = token.text
     if token.kind is Kind.STRING:
-        return "12" in word and _meant(word.strip('"')) == 120
+        return _meant(word.strip('"')) == 120
     if token.kind is Kind.NAME:
         return word in names or ("120" in word and _NAME.fullmatch(word) is not None)
     return word in ("12", *_SM120, *_SM121)
@@ -137,7 +139,7 @@ def _is_exact(source: Source, at: int, constants: Set[str]) -> bool:
         return (left[-1:] == "<" and left != "<<") or (right[:1] == ">" and right not in (">=", ">>"))
     if any(other in _SM121 or re.search(r"(?i)sm_?121", other) for other in statement):
         return False
-    kind = source.tokens[at].kind
+    kind = source.token(at).kind
     if "case" in words[max(0, at - 4) : at]:
         has_other = any(a == "case" and b in _SM121 for a, b in pairwise(words[max(0, at - 60) : at + 60]))
         return not has_other and (kind is not Kind.NUMBER or bool(_SUBJECT.search(_switched(words, at))))
@@ -145,7 +147,7 @@ def _is_exact(source: Source, at: int, constants: Set[str]) -> bool:
     if kind is Kind.NUMBER:
         return (is_compared and _SUBJECT.search(" ".join(statement)) is not None) or _is_element(words, at)
     is_element = left[-1:] in ("{", ",") and right[:1] in (",", "}")
-    in_condition = source.tokens[at].directive >= 0 and statement[1].startswith(("if", "elif"))
+    in_condition = source.directive_of[at] >= 0 and statement[1].startswith(("if", "elif"))
     asked = {"strcmp"} if word in constants or kind is Kind.STRING else {"if", "while", "?", "assert"}
     return is_compared or is_element or in_condition or not asked.isdisjoint(statement)
 
@@ -165,17 +167,17 @@ def _is_element(words: Sequence[str], at: int) -> bool:
 
 def _statement(source: Source, at: int) -> Sequence[str]:
     """Return the words around one, as far as its directive, or the marks that end statements."""
-    tokens, directive = source.tokens, source.tokens[at].directive
+    words, directives = source.words, source.directive_of
 
     def ends(index: int) -> bool:
-        return not 0 <= index < len(tokens) or tokens[index].directive != directive or tokens[index].text in ";{}"
+        return not 0 <= index < len(words) or directives[index] != directives[at] or words[index] in ";{}"
 
     first = last = at
     while not ends(first - 1):
         first -= 1
     while not ends(last + 1):
         last += 1
-    return source.words[first : last + 1]
+    return words[first : last + 1]
 
 
 def _switched(words: Sequence[str], at: int) -> str:

@@ -55,7 +55,7 @@ class Insert(Operation):
         for sign in self.absent:
             if present := source.find(words(sign)):
                 expected, found = f"no `{sign}`", "a specialization of that shape, there already"
-                raise Refusal(expected, found, source.tokens[present[0]].line, advice=ADDED)
+                raise Refusal(expected, found, source.token(present[0]).line, advice=ADDED)
         anchor = self._anchor(source)
         before = source.before(anchor)
         if before and before.text not in (";", "{", "}"):
@@ -67,13 +67,11 @@ class Insert(Operation):
     def _anchor(self, source: Source) -> int:
         """Return the index of the token that the declaration starts with."""
         pattern = words(self.before)
-        sites = [
-            at for at in source.find(pattern) if all(t.directive < 0 for t in source.tokens[at : at + len(pattern)])
-        ]
+        sites = [at for at in source.find(pattern) if max(source.directive_of[at : at + len(pattern)]) < 0]
         if len(sites) != 1:
-            line, nearest = (source.tokens[sites[1]].line, "") if sites else source.nearest(pattern)
+            line, nearest = (source.token(sites[1]).line, "") if sites else source.nearest(pattern)
             raise Refusal(f"1 site `{self.before}`", f"{len(sites)}", line, nearest)
-        anchor = source.tokens[sites[0]]
+        anchor = source.token(sites[0])
         for conditional in source.conditionals:
             if conditional.start < anchor.start < conditional.closing.start and not conditional.is_include_guard:
                 opening = conditional.branches[0].opening
@@ -87,8 +85,8 @@ def _before_comments(source: Source, index: int) -> int:
 
     Attached are comments on lines of their own with no blank line between; a line of slashes is a rule, not a comment.
     """
-    at = source.tokens[index].start
-    floor = source.tokens[index - 1].end if index else len(BOM) * source.text.startswith(BOM)
+    at = source.starts[index]
+    floor = source.ends[index - 1] if index else len(BOM) * source.text.startswith(BOM)
     for comment in reversed([*COMMENT.finditer(source.text, floor, at)]):
         line_start = source.text.rfind("\n", 0, comment.start()) + 1
         trails = line_start < floor and index > 0  # the token before the anchor ends on this very line

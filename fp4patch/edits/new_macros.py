@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Literal
 
 from fp4patch.core.arch import Arch
@@ -53,7 +54,9 @@ def pragmas(source: Source) -> Iterator[_Line]:
         text = _text(directive)
         if text.startswith("pragma") and not text.startswith(("pragma once", "pragma unroll")):
             yield directive.line, f"#{text}"
-    yield from ((token.line, token.text) for token in source.tokens if token.text in ("_Pragma", "__pragma"))
+    for at, word in enumerate(source.words):
+        if word in ("_Pragma", "__pragma"):
+            yield source.line(source.starts[at]), word
 
 
 def _more_often(before: Iterable[_Line], after: Iterable[_Line]) -> Iterator[_Line]:
@@ -129,9 +132,9 @@ def _conditions(source: Source) -> Iterator[_Line]:
 
 
 def _of_compilers(source: Source) -> Iterator[_Line]:
-    for before, token in zip(("", *(token.text for token in source.tokens)), source.tokens, strict=False):
-        if token.directive < 0 and _OF_COMPILERS.fullmatch(token.text) and before not in ("signed", "unsigned"):
-            yield token.line, token.text
+    for at, (before, word) in enumerate(pairwise(("", *source.words))):
+        if _OF_COMPILERS.fullmatch(word) and source.directive_of[at] < 0 and before not in ("signed", "unsigned"):
+            yield source.line(source.starts[at]), word
 
 
 _OF_MACHINES = re.compile(

@@ -30,11 +30,11 @@ class Placement:
         self.parentheses: list[int] = []
         depth = 0
         at_if: list[int] = []
-        for index, token in enumerate(source.tokens):
-            if token.directive < 0:
-                depth += (token.text == "(") - (token.text == ")")
-            elif index == 0 or source.tokens[index - 1].directive != token.directive:
-                name = source.directives[token.directive].name
+        for at, (word, directive) in enumerate(zip(source.words, source.directive_of, strict=True)):
+            if directive < 0:
+                depth += (word == "(") - (word == ")")
+            elif source.directives[directive].span.start == at:
+                name = source.directives[directive].name
                 if name.startswith("if"):
                     at_if.append(depth)
                 elif name.startswith("el"):
@@ -67,10 +67,10 @@ class Placement:
         Behind the last #include of the leading block, else behind what guards the header, else before the first token.
         """
         source = self.source
-        first_brace = next((t.start for t in source.tokens if t.directive < 0 and t.text == "{"), limit)
-        limit = min(limit, first_brace)
+        code = zip(source.words, source.directive_of, source.starts, strict=True)
+        limit = min(limit, next((start for word, of, start in code if word == "{" and of < 0), limit))
         ranks: list[tuple[int, Directive]] = []
-        whole = [c for c in source.conditionals if c.is_include_guard and c.closing.end == source.tokens[-1].end]
+        whole = [c for c in source.conditionals if c.is_include_guard and c.closing.end == source.ends[-1]]
         for directive in source.directives:
             if directive.end > limit or any(c not in whole for c, _ in enclosing(source, directive.start)):
                 continue
@@ -79,7 +79,7 @@ class Placement:
             if directive.name == "include" or once or guards:
                 ranks.append((2 if directive.name == "include" else 1, directive))
         if not ranks:
-            start = source.tokens[0].start
+            start = source.starts[0]
             return max(source.text.rfind("\n", 0, start) + 1, len(BOM) * source.text.startswith(BOM))
         best = max(ranks, key=lambda ranked: (ranked[0], ranked[1].start))[1]
         return self._next_line(best.end)
@@ -133,16 +133,16 @@ def _around(source: Source, statement: Statement) -> Iterator[Gate]:
         condition = conditional.branches[0].condition
         if branch == 0 and conditional.branches[0].opening.name == "if" and _is_name(condition):
             yield Gate(condition[0], conditional)
-    code = [token for token in source.tokens[: statement.first] if token.directive < 0]
+    code = [at for at in range(statement.first) if source.directive_of[at] < 0]
     depth = 0
     for at in range(len(code) - 1, 5, -1):
-        depth += (code[at].text == "}") - (code[at].text == "{")
+        word = source.words[code[at]]
+        depth += (word == "}") - (word == "{")
         if depth >= 0:
             continue
         depth = 0  # an opening brace around the statement
-        opening, name, closing = code[at - 3 : at]
-        head = [token.text for token in code[at - 5 : at - 3]]
-        if [*head, opening.text, closing.text] == ["if", "constexpr", "(", ")"] and _is_name((name,)):
+        *head, name, closing = map(source.token, code[at - 5 : at])
+        if [token.text for token in (*head, closing)] == ["if", "constexpr", "(", ")"] and _is_name((name,)):
             yield Gate(name, None)
 
 

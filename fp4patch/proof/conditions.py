@@ -110,7 +110,7 @@ def _cxx(text: str, check: Condition) -> tuple[int, int]:
     inside = block(source, last + len(through or begins)) if last is not None else None
     if first is None or inside is None:
         raise ProofError(f"there is no one `{check.begins}` with `{check.through or 'a block'}`")
-    return source.tokens[first].start, source.tokens[inside.stop].start + 1
+    return source.starts[first], source.starts[inside.stop] + 1
 
 
 def _python(text: str, check: Condition) -> list[tuple[int, int]]:

@@ -18,6 +18,7 @@ and lines of braces alone need no check. On each target that something was compi
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
@@ -173,11 +174,12 @@ def _choices(source: Source) -> set[int]:
     for found in re.finditer(rf"{begins}{condition}\?|\bif (?:constexpr )?\( {condition}\) ", text):
         decides = found[1] or found[2]
         at = text.count(" ", 0, found.end())
-        line = source.tokens[at].line
-        rest = (token.text for token in source.tokens[at:] if token.line == line)
+        start = source.starts[at]
+        end = start + len(source.text[start:].partition("\n")[0])
+        rest = source.words[at : bisect_left(source.starts, end)]
         of_template = re.search(rf"\b(?:{names})\b", decides) and decides.count("(") == decides.count(")")
         if of_template and (found[1] or "else" in rest):
-            lines.add(line)
+            lines.add(source.line(start))
     return lines
 
 

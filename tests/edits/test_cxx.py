@@ -75,7 +75,12 @@ def test_a_raw_string_keeps_its_continuations() -> None:
 
 @pytest.mark.parametrize(
     ("text", "line", "message"),
-    [("a\n/* b\n", 2, "comment"), ("/*/", 1, "comment"), ('\n\nR"x(abc)"', 3, "raw string")],
+    [
+        ("a\n/* b\n", 2, "comment"),
+        ("/*/", 1, "comment"),
+        ('\n\nR"x(abc)"', 3, "raw string"),
+        ('R"(a)\\\n"', 1, "no end"),
+    ],
 )
 def test_what_swallows_the_rest_of_the_file_is_an_error_with_its_line(text: str, line: int, message: str) -> None:
     with pytest.raises(LexError, match=message) as caught:
