@@ -50,10 +50,6 @@ def _names_version(text: str) -> bool:
     return not text or text.format(version="1", release="1") != text.format(version="2", release="2")
 
 
-def _is_in_tree(path: str) -> bool:
-    return is_inside(path) and "\\" not in path
-
-
 def _has_whole_stars(glob: str) -> bool:
     return all("**" not in part or part == "**" for part in PurePosixPath(glob).parts)
 
@@ -71,7 +67,9 @@ FileName = Annotated[str, must(lambda name: "/" not in name, "the name of a file
 ArchName = Annotated[str, must(Arch.parse, "an architecture such as sm_121a")]
 Regex = Annotated[str, must(re.compile, "a regular expression")]
 has_group = must(lambda text: re.compile(text).groups, "a regular expression with a group")
-TreePath = Annotated[str, must(_is_in_tree, "a path inside the tree, with slashes")]
+TreePath = Annotated[
+    str, must(lambda path: is_inside(path) and "\\" not in path, "a path inside the tree, with slashes")
+]
 Glob = Annotated[TreePath, must(_has_whole_stars, "`**` as the whole name of a directory")]
 Globs = Annotated[tuple[Glob, ...], SOME]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]

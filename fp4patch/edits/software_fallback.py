@@ -23,7 +23,7 @@ OPERANDS = "operands"
 """The header with what statements do with their operands before they convert them."""
 
 _PLAIN = re.compile(r"\*?\w[\w.:]*(?:(?:->\w|\[[^][]*\]|\([^()]*\))[\w.:]*)*")
-_EFFECT = re.compile(r"[\w)\]>]\s*[({]|\+\+|--|(?<![=!<>])=(?!=)")
+_EFFECT = re.compile(r"[\w)\]>]\s*[({]|\+\+|--|(?<![=!<>])=(?!=)")  # a call, an increment, an assignment
 _TYPES = {"f": "float", "h": "unsigned short", "r": "unsigned int", "l": "unsigned long long"}
 """C++ types of inputs by the letter of their constraint."""
 
@@ -96,7 +96,7 @@ def _fallback(source: Source, site: Site, indent: int) -> str:
     room = COLUMNS - indent
     computes = OPERANDS in site.headers
     # An asm statement reads its operands in their order; a call may evaluate its arguments in any.
-    ordered = sum(_has_effects(binding.expression) for binding in statement.inputs) > 1
+    ordered = sum(bool(_EFFECT.search(text_of(binding.expression))) for binding in statement.inputs) > 1
     expressions = {count + n: _argument(binding) for n, binding in enumerate(statement.inputs)}
     direct = not (ordered or computes) and all(used[number] == 1 for number in expressions)
     if len(packed) == 1 and direct:
@@ -199,11 +199,6 @@ def _target(binding: Binding) -> str:
     """Return the output as the left side of an assignment: in parentheses unless it is names, members and elements."""
     text = text_of(binding.expression)
     return text if _PLAIN.fullmatch(text) else f"({text})"
-
-
-def _has_effects(expression: Sequence[Token]) -> bool:
-    """Return whether it may do more than read: a call, an increment, an assignment."""
-    return _EFFECT.search(text_of(expression)) is not None
 
 
 def text_of(tokens: Sequence[Token]) -> str:

@@ -194,7 +194,8 @@ class _Builder(Compiler):
         ]
 
     def build(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[Compilation]:
-        """Return the probes of a translation unit; one half and the other if they do not compile: none hides others."""
+        """Return the probes of a translation unit; those that the assembler does not refuse, or one half and the other,
+        if they do not compile: none hides others."""
         probe, source = unit[0]
         text = together(unit) if len(unit) > 1 else ""
         built = self.compile(replace(probe, defines={}) if text else probe, source, arch, side, text, more)
@@ -204,6 +205,12 @@ class _Builder(Compiler):
         except (ProofError, SassError) as error:
             # One probe that is not understood must not hide what the others came to.
             built = replace(built, error=f"{error.message}\n{error.help}")
+        names = [machine_code.kernel_of(probe.id, ()) for probe, _ in unit]
+        if not built.refused.keys().isdisjoint(names):
+            rest = [one for one, name in zip(unit, names, strict=True) if name not in built.refused]
+            others = iter(self.build(rest, arch, side, more) if rest else ())
+            each = (built.refused.get(name) for name in names)
+            return [replace(built, error=error, refused={}) if error else next(others) for error in each]
         middle = len(unit) // 2
         halves = (unit[:middle], unit[middle:]) if middle else ()
         return [result for half in halves for result in self.build(half, arch, side, more)] or [built]

@@ -21,7 +21,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import Match, SequenceMatcher
+from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
@@ -292,28 +292,11 @@ def _is_function(head: Sequence[str]) -> bool:
     return "(" in text and not _CLASS.search(text)
 
 
-class _Lines(SequenceMatcher[str]):
-    """Compares lines as ``difflib`` does, in less time: blocks that are the same are looked for by runs of lines, of
-    which few occur twice; empty lines do hundreds of times."""
-
-    _more = 7  # lines of a run after its first
-
-    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
-        super().__init__(None, old, new, autojunk=False)
-        runs = [[*zip(*(side[at:] for at in range(self._more + 1)), strict=False)] for side in (old, new)]
-        self._runs = SequenceMatcher(None, runs[0], runs[1], autojunk=False)
-
-    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
-        if ahi and bhi and (found := self._runs.find_longest_match(alo, ahi - self._more, blo, bhi - self._more)).size:
-            return Match(found.a, found.b, found.size + self._more)
-        return super().find_longest_match(alo, ahi, blo, bhi)
-
-
 def changed_lines(before: str, after: str) -> set[int]:
     """Return the numbers of the lines that differ; where lines were removed, those of their neighbours."""
     new = after.split("\n")
     changed: set[int] = set()
-    for tag, _, _, first, last in _Lines(before.split("\n"), new).get_opcodes():
+    for tag, _, _, first, last in SequenceMatcher(None, before.split("\n"), new).get_opcodes():
         if tag == "delete":
             changed |= {first, first + 1}
         elif tag != "equal":

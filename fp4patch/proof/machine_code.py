@@ -26,6 +26,20 @@ def kernel_of(probe: str, names: Collection[str]) -> str:
     return KERNEL if KERNEL in names else f"{KERNEL}_{re.sub(r'[^0-9A-Za-z]', '_', probe.partition('/')[2])}"
 
 
+_DEFINED = re.compile(r"^(?:\.\w+ )*\.(?:entry (\w+)|func\b)", re.MULTILINE)
+_REFUSED = re.compile(r"^ptxas .*, line (\d+); error .*", re.MULTILINE)
+
+
+def refused_kernels(log: str, ptx: str) -> dict[str, str]:
+    """Return what ptxas has to say of each kernel that it does not assemble; nothing if that is a function's fault."""
+    kernels = {ptx.count("\n", 0, found.start()) + 1: found[1] or "" for found in _DEFINED.finditer(ptx)}
+    said: dict[str, str] = {}
+    for error in _REFUSED.finditer(log):
+        kernel = next((name for line, name in reversed(kernels.items()) if line <= int(error[1])), "")
+        said.setdefault(kernel, error[0])
+    return {} if "" in said else said
+
+
 def kernel_listings(text: str, cubin: bytes, kernels: Iterable[str]) -> list[SassListing]:
     """Return the listing of each of these kernels of a cubin, from what ``nvdisasm -c`` wrote of it.
 

@@ -17,7 +17,7 @@ from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
 from fp4patch.core.store import Store, files_hash, key, source_hash
 from fp4patch.proof.listing import SassListing
-from fp4patch.proof.machine_code import KERNEL, defined_once, kernel_of
+from fp4patch.proof.machine_code import KERNEL, defined_once, kernel_of, refused_kernels
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.steps import Nvcc
 from fp4patch.proof.toolchain import Toolchain
@@ -43,6 +43,8 @@ class Compilation:
     """The object file: a cubin, or a host object; empty where the compiler refused."""
     error: str = ""
     """Why the compiler refused, or why the code is not understood."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Of several kernels that are compiled together, why the assembler refused some; all others may be right."""
     cached: bool = False
     lines: SourceLines = field(default_factory=SourceLines)
     """Lines of the side's ``watched`` files; none of a host object that is not executed."""
@@ -86,13 +88,13 @@ class Compiler:
             name = self._key(source, probe, flags, side, text)
         if kept := self.store.get(name):
             content, lines = base64.b64decode(kept["content"]), SourceLines(**kept["lines"])
-            return Compilation(content, kept["error"], cached=True, lines=lines)
+            return Compilation(content, kept["error"], kept["refused"], cached=True, lines=lines)
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch:
             built = self._built(source, probe, flags, side, text, Path(scratch))
         # Another error may be the machine's, and a message with the tree's place is another one in the next tree.
         if not built.error or (_EVERY_TIME.search(built.error) and str(side.root) not in built.error):
             encoded = base64.b64encode(built.content).decode()
-            self.store.put(name, {"content": encoded, "error": built.error, "lines": asdict(built.lines)})
+            self.store.put(name, asdict(built) | {"content": encoded})
         return built
 
     def _built(
@@ -126,15 +128,20 @@ class Compiler:
             log += out + err
             if ours := [name for name in defined_once(compiled_alone.read_bytes()) if _ENCODERS in name]:
                 status, log = 1, f"error: {ours[0]} is defined by each file that includes its header: it is not inline"
-        log = log.replace(str(folder), str(side.root)).replace(str(source), source.name).strip()
+        log = (
+            log.replace(str(folder), str(side.root))
+            .replace(str(source), source.name)
+            .replace(f"{scratch}/", "")
+            .strip()
+        )
         lines = source_lines(preprocessed, assembly, folder, side.watched)
         if status == 0 and product.is_file():
             return Compilation(product.read_bytes(), lines=lines)
-        log = log or f"nvcc ended with status {status} without a message"
+        log = log.strip() or f"nvcc ended with status {status} without a message"
         if first := _ERROR.search(log):
             log = log[first.start() :]  # warnings precede it, and can be megabytes too
-        log = log[:_LONGEST_ERROR]
-        return Compilation(error=log, lines=lines)
+        refused = refused_kernels(log, assembly.read_text("utf-8", "replace")) if assembly.is_file() else {}
+        return Compilation(error=log[:_LONGEST_ERROR], refused=refused, lines=lines)
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
         kind = ["-cubin", f"-arch={arch}", *WITH_LINES]

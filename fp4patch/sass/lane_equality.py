@@ -49,7 +49,8 @@ def codes(
     """
     sizes = len(record) // 8, max(1, lanes * stored // 8)
     try:
-        places = _Walk(listing, graph, symbols, record, sizes, ZERO).places if any(map(_odd, sizes)) else None
+        odd = any(size & (size - 1) for size in sizes)
+        places = _Walk(listing, graph, symbols, record, sizes, ZERO).places if odd else None
         memory = _Walk(listing, graph, symbols, record, sizes, OTHER, places).memory
     except (Lacks, SassError, RecursionError) as error:
         raise NotFollowedError(str(error)) from error
@@ -62,10 +63,6 @@ def codes(
             raise NotFollowedError(f"code {lane} depends on more than its value")
         found.append(code)
     return tuple(found)
-
-
-def _odd(size: int) -> int:
-    return size & size - 1
 
 
 _ALIGNED = 128

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import apply_and_verify, verify
+from command import apply_and_verify, executed, verify
 
 from fp4patch import cli
+from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import Fp4PatchError
 from fp4patch.core.progress import Step
 from fp4patch.proof.verify import VerifyRequest, verify_trees
@@ -158,3 +159,26 @@ def test_host_code_of_the_newest_release_is_executed_too(whole_tree: GetTree, pr
     status, document = apply_and_verify(tree, "next3", "--execute")
     assert (status, document["problems"]) == (0, [])
     assert {run["probe"] for run in document["executed"]["executions"]} == {"cutlass/encode-host-half"}
+
+
+NANS = (1 << 23) - 1  # of one sign
+FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x", "upstream-")
+"""Probes of converters and functions that CUTLASS has from 4.7 on."""
+
+
+@pytest.mark.parametrize("variant", ["next2", "next3", "native"])
+def test_cutlasss_converters(whole_tree: Callable[[str, str], Path], variant: str) -> None:
+    status, found = executed(whole_tree("cutlass", "4.2.1"), variant, "sm_121a")
+    assert status == 0
+    catalog = load()
+    expected = {
+        probe.name
+        for probe, _ in catalog.probes_of(catalog.variant(variant), "cutlass")
+        if (probe.executes or probe.quantizes) and not probe.name.startswith(FROM_4_7)
+    }
+    assert {probe for probe, _, side in found if side == "patched"} == expected
+    for (_, _, side), one in found.items():
+        assert one["verdict"] == "pass"
+        if side == "patched" and "-to-e2m1-x" in one["probe"] and one["ran"]["bits"] == 32:
+            assert one["instruction"] == (variant == "native")
+            assert one["ran"]["signs"] == (NANS if variant == "next2" else 0)

@@ -1,4 +1,5 @@
-"""`fp4patch verify` on real vLLM trees with the real compiler: what the variants do to its own conversions."""
+"""`fp4patch verify` on real vLLM trees with the real compiler: what the variants do to its own conversions, also run on
+this host for all inputs."""
 
 import os
 import re
@@ -6,9 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import apply_and_verify
+from command import apply_and_verify, executed
+
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.rule import Promise
+from variants import VARIANTS, encoder
 
 GetTree = Callable[[str, str], Path]
+ALL = 1 << 32
+NANS = (1 << 23) - 1  # of one sign
 CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
 BLOCKS = ("half-block-to-nvfp4", "bf16-block-to-nvfp4", "bf16-block-to-mxfp4")
 TORCH = os.environ.get("FP4PATCH_TEST_TORCH_INCLUDE", "")
@@ -103,3 +110,32 @@ def test_no_kernel_of_the_source_files_keeps_the_instruction(vllm: Callable[[str
         assert card["kind"] == "unit"
         assert card["identical"]
         assert card["after"]["fp4"] == gb10["before"]["fp4"] > 0 == gb10["after"]["fp4"]
+
+
+def test_vllms_conversions_by_code_with_branches(vllm: Callable[[str], Path], probes: Callable[..., Path]) -> None:
+    """All inputs run through every lane of such code, which takes minutes: here a sample does."""
+    probes("vllm", *CONVERSIONS, sampled=True)
+    status, found = executed(vllm("0.33.0"), "turbo", "sm_120a,sm_121a")
+    assert status == 0
+    for probe in CONVERSIONS:
+        card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, "sm_121a", "patched"]
+        assert (card["instruction"], gb10["instruction"]) == (True, False)
+        assert (card["verdict"], gb10["verdict"]) == ("pass", "pass")
+        assert gb10["ran"]["inputs"] > 1 << 18
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if encoder(name, "vllm") and name != "turbo"])
+def test_vllms_own_conversions(vllm: Callable[[str], Path], variant: str, probes: Callable[..., Path]) -> None:
+    """Without the encoder's own probes, which are CUTLASS's too."""
+    blocks = ("half-block-to-nvfp4", "bf16-block-to-mxfp4", "half-matrix-to-nvfp4", "half-row-to-minimax")
+    probes("vllm", *CONVERSIONS, *blocks)
+    shipped = load().variant(variant)
+    software = "sm_121" if "sm_121" in shipped.arch else "sm_121a"
+    status, found = executed(vllm("0.33.0"), variant, f"sm_120a,{software}")
+    assert status == 0
+    nan_signs = 0 if shipped.promise is Promise.EXACT else NANS
+    for probe in CONVERSIONS:
+        card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, software, "patched"]
+        assert (card["instruction"], gb10["instruction"]) == (True, False)
+        assert (card["ran"]["inputs"], gb10["ran"]["inputs"]) == (ALL, ALL)
+        assert (card["ran"]["signs"], gb10["ran"]["signs"]) == (0, nan_signs)

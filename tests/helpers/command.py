@@ -80,3 +80,11 @@ def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]
 def apply_and_verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]]:
     assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
     return verify(tree, variant, *options)
+
+
+def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any]]:
+    """Apply and verify with ``--execute``: exit status; executions by probe, architecture and side."""
+    status, document = apply_and_verify(tree, variant, "--arch", archs, "--execute")
+    found = document["executed"]
+    by_name = {(one["probe"].partition("/")[2], one["arch"], one["side"]): one for one in found["executions"]}
+    return status, by_name

@@ -15,6 +15,7 @@ from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof import probe as compiler
 from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
+from fp4patch.proof.steps import Nvcc
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.sass import text
@@ -39,6 +40,9 @@ SOURCE = """\
 constexpr int kTimes = TIMES;
 struct Value { float x; };
 extern "C" __global__ void probe(Value* v) {
+#if TIMES > 3
+  asm volatile("tcgen05.fence::before_thread_sync;");
+#endif
   for (int k = 0; k < kTimes; ++k) v[threadIdx.x + k].x = scale(v[threadIdx.x + k].x);
 }
 """
@@ -104,6 +108,29 @@ def test_one_that_does_not_compile_hides_no_other(tmp_path: Path, toolchain: Too
     assert found["lib/times-2"].verdict is found["lib/times-3"].verdict is Verdict.PASS
     assert found["lib/times-nothing"].verdict is Verdict.FAIL
     assert "nothing" in found["lib/times-nothing"].error
+
+
+def test_those_that_the_assembler_refuses_are_told_from_the_others_at_once(
+    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    units, run_nvcc = list[str](), Nvcc.run
+
+    def counting(self: Nvcc, command: Any, scratch: Path) -> tuple[int, str]:
+        units.append((scratch / "together.cu").read_text())
+        return run_nvcc(self, command, scratch)
+
+    monkeypatch.setattr(Nvcc, "run", counting)
+    times = ["2", "4", "3", "5"]
+    found = {one.probe: one for one in run(tmp_path, toolchain, times, "all", store=Store(tmp_path / "new")).results}
+    assert found["lib/times-2"].verdict is found["lib/times-3"].verdict is Verdict.PASS
+    for name in ("lib/times-4", "lib/times-5"):
+        assert found[name].verdict is Verdict.FAIL
+        assert "tcgen05" in found[name].error
+    assert found["lib/times-4"].error != found["lib/times-5"].error
+    assert sorted("TIMES 4" in unit for unit in units) == [False, False, True, True]  # of both sides
+    again = run(tmp_path, toolchain, times, "all", store=Store(tmp_path / "new")).results
+    assert [one.error for one in again] == [one.error for one in found.values()]
+    assert len(units) == 4
 
 
 @pytest.mark.parametrize("every", [False, True])
