@@ -183,11 +183,7 @@ def _binding(part: Sequence[Token], line: int) -> Binding:
         name, rest = rest[1].text, rest[3:]
     constraints = list(takewhile(lambda token: token.kind is Kind.STRING, rest))
     body = rest[len(constraints) :]
-    if (
-        not constraints
-        or len(body) < 3
-        or body[0].text != "("
-        or closing([token.text for token in body], 0) != len(body) - 1
-    ):
+    words = [token.text for token in body]
+    if not constraints or len(body) < 3 or words[0] != "(" or closing(words, 0) != len(body) - 1:
         raise LexError('an operand that is not "constraint"(expression)', part[0].line if part else line)
     return Binding(Operand("".join(literal(token) for token in constraints).strip(), name), tuple(body[1:-1]))

@@ -128,12 +128,8 @@ class Compiler:
             log += out + err
             if ours := [name for name in defined_once(compiled_alone.read_bytes()) if _ENCODERS in name]:
                 status, log = 1, f"error: {ours[0]} is defined by each file that includes its header: it is not inline"
-        log = (
-            log.replace(str(folder), str(side.root))
-            .replace(str(source), source.name)
-            .replace(f"{scratch}/", "")
-            .strip()
-        )
+        for place, name in ((str(folder), str(side.root)), (str(source), source.name), (f"{scratch}/", "")):
+            log = log.replace(place, name)
         lines = source_lines(preprocessed, assembly, folder, side.watched)
         if status == 0 and product.is_file():
             return Compilation(product.read_bytes(), lines=lines)
