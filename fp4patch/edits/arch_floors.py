@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from fp4patch.edits.asm import KEYWORDS, Scan, closing, parse
-from fp4patch.edits.cxx import Branch, Conditional, Source, Token, words
+from fp4patch.edits.cxx import Branch, Conditional, Source, words
 from fp4patch.edits.lex_error import LexError
 
 _IDLE = tuple(
@@ -83,27 +83,26 @@ def _is_whole_body(source: Source, conditional: Conditional) -> bool:
         if not depth:
             break
         end += 1
-    return _is_idle([*map(source.token, code[after:end])])
+    return _is_idle(tuple([source.words[at] for at in code[after:end]]))
 
 
-def _code(source: Source, branch: Branch) -> list[Token]:
+def _code(source: Source, branch: Branch) -> tuple[str, ...]:
     begin, end = (bisect_left(source.starts, at) for at in (branch.opening.end, branch.end))
-    return [source.token(at) for at in range(begin, end) if source.directive_of[at] < 0]
+    return tuple([source.words[at] for at in range(begin, end) if source.directive_of[at] < 0])
 
 
-def _is_idle(tokens: Sequence[Token]) -> bool:
+def _is_idle(texts: tuple[str, ...]) -> bool:
     """Return whether nothing is done: zero is returned, or the code traps; also under an ``if``, or after a message."""
-    while tokens:
-        texts = tuple(token.text for token in tokens)
+    while texts:
         size = next((len(idle) for idle in _IDLE if texts[: len(idle)] == idle), 0)
         if not size and texts[0] == "return" and texts[2:5] == ("{", "}", ";"):  # return Type{};
             size = 5
         if not size and texts[:2] in (("printf", "("), ("if", "(")):
             end = closing(texts, 1)
-            size = len(tokens) if end is None else end + 1 + (texts[0] == "printf")  # with its semicolon
+            size = len(texts) if end is None else end + 1 + (texts[0] == "printf")  # with its semicolon
         if not size and texts[0] in "{}":
             size = 1
         if not size:
             return False
-        tokens = tokens[size:]
+        texts = texts[size:]
     return True
