@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,15 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Trees of tokens are no cycles: to look for these as often as Python does by default is an eighth of the suite's time.
 gc.set_threshold(100_000, 50, 100)
+
+# Tests make and remove hundreds of thousands of files. On a file system in memory that takes a fifth of the time off;
+# an engine's images, gigabytes, stay on the disk.
+MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and MEMORY.is_dir():
+    room = os.statvfs(MEMORY)
+    if room.f_bavail * room.f_frsize >= 8 << 30 and not room.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("FP4PATCH_ENGINE_DIR", f"{tempfile.gettempdir()}/fp4patch-engine")
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # What tests install is started once or twice: pip compiles none of it. Set to 1, this option would mean the opposite.
 os.environ["PIP_NO_COMPILE"] = "0"
