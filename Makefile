@@ -19,7 +19,7 @@ export MYPY_CACHE_DIR ?= $(or $(FP4PATCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.
 # The tests start hundreds of Python processes: what one compiles, the others read, whatever the caller prefers.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: compiler demo test check lint docs lock clean
+.PHONY: compiler demo test check style lint docs lock clean
 
 $(VENV)/.ready: pyproject.toml requirements.txt Makefile
 	@test -n "$(PYTHON)" || { echo "make: no python >= 3.11 with venv here; install one (Debian: apt install python3 python3-venv), or say make PYTHON=..." >&2; exit 1; }
@@ -37,17 +37,19 @@ demo: | compiler $(VENV)/.ready
 compiler:
 	@command -v "$${NVCC_CCBIN:-g++}" >/dev/null || { echo "make: there is no g++, which nvcc needs; install it (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or set NVCC_CCBIN" >&2; exit 1; }
 
-lint: $(VENV)/.ready
+style: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint: style
 	$(BIN)/mypy
 
 # A file's tests go to one worker, which makes their fixtures once; those that take longest come first (tests/conftest.py).
 # Three workers for two cores: some wait for containers, packages and the disk.
 PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-test: lint
-	$(PYTEST)
+test: style
+	$(BIN)/mypy & types=$$!; $(PYTEST); tests=$$?; wait $$types && exit $$tests
 
 check: lint
 	$(PYTEST) --fast
