@@ -156,7 +156,7 @@ class Probe(Manifest):
     has a branch of its own for them."""
     together: str = ""
     """Probes of one target with the same word here are compiled as one translation unit, which takes less time. The
-    macros of ``defines`` are then defined around the probe's own source alone, and not for the headers."""
+    macros of ``defines`` are then defined around the probe's own source alone, but for those of :attr:`flags`."""
     slow: bool = False
     """True if compilation takes minutes: the probe runs only with ``verify --all``."""
     executes: Executes | None = None
@@ -180,6 +180,12 @@ class Probe(Manifest):
         more = [Arch.parse(one) for one in self.also] if also else []
         wanted = [*filter(self.is_for, archs), *more]
         return tuple(dict.fromkeys((*wanted, *([CARD] if (self.launches or self.quantizes) and wanted else []))))
+
+    @property
+    def flags(self) -> dict[str, str | int]:
+        """Macros of ``defines`` that patched headers ask for, by their prefix; probes that have others are not compiled
+        together."""
+        return {name: value for name, value in self.defines.items() if name.startswith("FP4PATCH_")}
 
     @property
     def does(self) -> Executes | Quantizes | Launches | None:

@@ -42,8 +42,8 @@ class CompileRequest:
     own_targets: bool = False
     """Probes are compiled for the targets that they name in ``also``, too."""
     configured: Sequence[Arch] = ()
-    """Targets for which the patched probes are compiled with each of CONFIGURATIONS: those that are compiled together,
-    or with ``configure_all`` every one."""
+    """Targets for which the patched probes are compiled with each of CONFIGURATIONS: those that are compiled together
+    and have no macro for the headers, or with ``configure_all`` every one."""
     configure_all: bool = False
     watched: Sequence[str] = ()
     """Files of the tree of which the result has the lines that were compiled."""
@@ -143,7 +143,8 @@ def _compiled(
     otherwise = [
         pool.submit(builder.configured, unit, arch, sides["patched"], flags, built)
         for unit, arch in units
-        if unit[0][0].kind is ProbeKind.SASS and (unit[0][0].together or request.configure_all)
+        if unit[0][0].kind is ProbeKind.SASS
+        if request.configure_all or (unit[0][0].together and not unit[0][0].flags)
         if arch in request.configured
         for flags in CONFIGURATIONS
     ]
@@ -166,7 +167,7 @@ def _units(request: CompileRequest) -> list[tuple[_Unit, Arch]]:
     units: dict[tuple[object, Arch], _Unit] = {}
     for probe, source in request.probes:
         alone = not probe.together or probe.kind is not ProbeKind.SASS
-        name: object = probe.id if alone else (probe.together, probe.include, probe.uses)
+        name: object = probe.id if alone else (probe.together, probe.include, probe.uses, *probe.flags.items())
         for arch in _targets(request, probe):
             units.setdefault((name, arch), []).append((probe, source))
     return [(unit, arch) for (_, arch), unit in units.items()]
@@ -198,7 +199,7 @@ class _Builder(Compiler):
         if they do not compile: none hides others."""
         probe, source = unit[0]
         text = together(unit) if len(unit) > 1 else ""
-        built = self.compile(replace(probe, defines={}) if text else probe, source, arch, side, text, more)
+        built = self.compile(replace(probe, defines=probe.flags) if text else probe, source, arch, side, text, more)
         try:
             if not built.error:
                 return self._read([probe for probe, _ in unit], built)

@@ -1,8 +1,10 @@
 """Probes that are compiled as one translation unit: the same code as alone, and each with its own error."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -50,15 +52,25 @@ RULES = [Rule(probes=("lib/*",), arch=("sm_121a",), because="", forbids=("^MUFU"
 
 
 def run(
-    tmp_path: Path, toolchain: Toolchain, times: list[str], together: str, lib: str = LIB, **settings: object
+    tmp_path: Path,
+    toolchain: Toolchain,
+    times: list[str],
+    together: str,
+    lib: str = LIB,
+    flags: Mapping[str, int] = MappingProxyType({}),
+    **settings: object,
 ) -> Verified:
+    """``flags``: macros of the probes whose number begins with 0."""
     tree = tmp_path / "tree"
     (tree / "include").mkdir(parents=True, exist_ok=True)
     (tree / "include/lib.h").write_text(lib)
     source = tmp_path / "probe.cu"
     source.write_text(SOURCE)
     probe = Probe(name="", title="", source=source.name, patch="lib/p", together=together)
-    probes = [(replace(probe, name=f"times-{n}", defines={"TIMES": n} if n else {}), source) for n in times]
+    of_own = {n: dict[str, int](flags) if n.startswith("0") else {} for n in times}
+    probes = [
+        (replace(probe, name=f"times-{n}", defines=of_own[n] | ({"TIMES": n} if n else {})), source) for n in times
+    ]
     view = SourceView(tree)
     request = CompileRequest(
         before=view, after=view, target=TARGET, probes=probes, archs=[A121], toolchain=toolchain, store=Store(CACHE)
@@ -101,6 +113,21 @@ def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: T
         assert one.after.instructions == other.after.instructions
         assert one.verdict is other.verdict is Verdict.PASS
     assert len({result.after.code_sha256 for result in both.results if result.after}) == 3
+
+
+def test_a_macro_for_the_headers_makes_a_unit_of_its_own(tmp_path: Path, toolchain: Toolchain) -> None:
+    lib, flags, steps = LIB.replace("NDEBUG", "FP4PATCH_FIVE"), {"FP4PATCH_FIVE": 1}, list[str]()
+    alone = run(tmp_path, toolchain, ["02", "03"], "", lib, flags)
+    given: dict[str, Any] = {"configured": [A121], "progress": lambda step: steps.append(step.what)}
+    units = run(tmp_path, toolchain, ["2", "02", "3", "03"], "all", lib, flags, **given)
+    named = {name.partition(" and 1 more")[0] for name in steps if " and 1 more" in name}
+    assert named == {"compiling lib/times-2", "compiling lib/times-02"}
+    code = {one.probe: one.after.instructions for one in units.results if one.after}
+    assert [code["lib/times-02"], code["lib/times-03"]] == [
+        one.after and one.after.instructions for one in alone.results
+    ]
+    assert code["lib/times-02"] != code["lib/times-2"]
+    assert {one.probe for one in units.compiled.configured} == {"lib/times-2", "lib/times-3"}
 
 
 def test_one_that_does_not_compile_hides_no_other(tmp_path: Path, toolchain: Toolchain) -> None:
