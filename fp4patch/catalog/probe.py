@@ -56,8 +56,8 @@ class Executes(Manifest):
     rounding: Literal["nearest", "stochastic"] = "nearest"
     """``stochastic``: a record has random words behind its values, one for four of them."""
     sampled: bool | Literal["with-branches"] = False
-    """A sample of the inputs runs, each exponent in every lane: all of them take minutes. ``with-branches``: only if
-    the machine code has branches, as software of upstream's own on older targets."""
+    """A sample of the inputs runs, each exponent in every lane: all of them take minutes. ``with-branches``: only of
+    upstream's own software, if it has branches."""
     factors: tuple[float, ...] = ()
     """Factors by which the kernel multiplies the values of a record in turn before it converts them, as
     ``mul.rn.f32`` does."""

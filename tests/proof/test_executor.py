@@ -51,20 +51,23 @@ extern "C" __global__ void probe(Load const* source, unsigned int* packed) {{
 """
 ALL = ", ".join(f"v[{k}]" for k in range(8))
 
-Build = Callable[[str, Arch, SideName, Promise], Subject]
+Build = Callable[..., Subject]
 
 
 @pytest.fixture
 def build(toolchain: Toolchain, tmp_path: Path) -> Build:
-    """A subject of the probe ``lib/eight`` that calls an encoder of ours, ``instruction``, or any expression."""
+    """A subject of the probe ``lib/eight`` that calls an encoder of ours, ``instruction``, or any expression.
 
-    def get(called: str, arch: Arch, side: SideName, promise: Promise) -> Subject:
+    ``more`` is added to what it comes to.
+    """
+
+    def get(called: str, arch: Arch, side: SideName, promise: Promise, more: str = "0") -> Subject:
         source = INSTRUCTION if called == "instruction" else ""
         if (ENCODERS / f"{called}.cuh").is_file():
             source, called = (ENCODERS / f"{called}.cuh").read_text(), f"fp4patch_{called}::e2m1_x8({ALL})"
         elif called == "instruction":
             called = "instruction(v)"
-        source += KERNEL.format(called=called)
+        source += KERNEL.format(called=f"{called} + {more}")
         cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", f"-arch={arch}").read_bytes()
         text = disassembled(toolchain, cubin)
         listing = machine_code.unit_listing(text, cubin)
@@ -105,6 +108,19 @@ def test_the_same_code_runs_once(build: Build, ran: Callable[..., Executed], tmp
     found = ran(one, replace(one, arch=A121), cache=tmp_path / "cache", progress=lambda step: steps.append(step.what))
     assert verdicts(found) == [Verdict.PASS] * 2
     assert len(steps) == 1
+
+
+def test_upstreams_branches_run_on_a_sample_and_a_patchs_on_every_input(
+    build: Build, ran: Callable[..., Executed]
+) -> None:
+    loop = "([&] { float x = v[0]; while (x > 1.f && x < 3e38f) x *= 0.37f; return x == 0.87654321f; }())"  # never
+    patched = build("half_pair", A121, "patched", Promise.EXACT, loop)
+    assert patched.listing
+    assert patched.listing.branches
+    of_sample = replace(patched, does=replace(EIGHT, sampled="with-branches"))
+    found = ran(replace(of_sample, side="pristine"), of_sample)
+    assert verdicts(found) == [Verdict.PASS] * 2
+    assert [summary(run) for run in found.executions] == ["138,688 records of 8, 0 wrong", "65,536 inputs, 0 wrong"]
 
 
 def test_a_nans_sign_is_a_difference_that_the_variant_declares_or_not(

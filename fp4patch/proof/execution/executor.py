@@ -65,7 +65,7 @@ class Subject:
         if self.listing is None or not isinstance(does, Executes):
             return None
         if does.sampled == "with-branches":
-            does = replace(does, sampled=self.listing.branches > 0)
+            does = replace(does, sampled=self.side == "pristine" and self.listing.branches > 0)
         return does if does.swept else None
 
     @property
@@ -127,7 +127,7 @@ def _name(subject: Subject, upstream: Subject | None, toolchain: Toolchain) -> s
     code = subject.listing.code_sha256 if subject.listing else hashlib.sha256(subject.content).hexdigest()
     made_by = source_hash("fp4patch.sass", "fp4patch.proof.execution", "fp4patch.reference")
     info = toolchain.info
-    target = str(subject.arch.major), str(_capability(subject) >= stochastic.FROM)
+    target = str(subject.arch.major), str(_capability(subject) >= stochastic.FROM), str(bool(subject.swept))
     tools = toolchain.fingerprint, info.nvdisasm, info.host_compiler
     return key("execute", made_by, *tools, code, repr(subject.does), compared.code_sha256 if compared else "", *target)
 
