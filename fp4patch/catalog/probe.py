@@ -55,9 +55,9 @@ class Executes(Manifest):
     output: Format = "e2m1"
     rounding: Literal["nearest", "stochastic"] = "nearest"
     """``stochastic``: a record has random words behind its values, one for four of them."""
-    sampled: bool | Literal["with-branches"] = False
-    """A sample of the inputs runs, each exponent in every lane: all of them take minutes. ``with-branches``: only of
-    upstream's own software, if it has branches."""
+    sampled: bool | Literal["with-branches", "pristine-with-branches"] = False
+    """A sample of the inputs runs, each exponent in every lane: all of them take minutes. ``with-branches``: only if
+    the machine code has branches, as software of upstream's own on older targets; or only on the pristine side."""
     factors: tuple[float, ...] = ()
     """Factors by which the kernel multiplies the values of a record in turn before it converts them, as
     ``mul.rn.f32`` does."""

@@ -117,10 +117,13 @@ def test_upstreams_branches_run_on_a_sample_and_a_patchs_on_every_input(
     patched = build("half_pair", A121, "patched", Promise.EXACT, loop)
     assert patched.listing
     assert patched.listing.branches
-    of_sample = replace(patched, does=replace(EIGHT, sampled="with-branches"))
-    found = ran(replace(of_sample, side="pristine"), of_sample)
-    assert verdicts(found) == [Verdict.PASS] * 2
-    assert [summary(run) for run in found.executions] == ["138,688 records of 8, 0 wrong", "65,536 inputs, 0 wrong"]
+    sample, every = "138,688 records of 8, 0 wrong", "65,536 inputs, 0 wrong"
+    of_both = replace(EIGHT, sampled="with-branches")
+    for does, of_patch in ((replace(EIGHT, sampled="pristine-with-branches"), every), (of_both, sample)):
+        code = replace(patched, does=does)
+        found = ran(replace(code, side="pristine"), code)
+        assert verdicts(found) == [Verdict.PASS] * 2
+        assert [summary(run) for run in found.executions] == [sample, of_patch]
 
 
 def test_a_nans_sign_is_a_difference_that_the_variant_declares_or_not(

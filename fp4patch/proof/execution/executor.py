@@ -64,8 +64,9 @@ class Subject:
         does = self.does
         if self.listing is None or not isinstance(does, Executes):
             return None
-        if does.sampled == "with-branches":
-            does = replace(does, sampled=self.side == "pristine" and self.listing.branches > 0)
+        if isinstance(does.sampled, str):
+            is_meant = does.sampled == "with-branches" or self.side == "pristine"
+            does = replace(does, sampled=is_meant and self.listing.branches > 0)
         return does if does.swept else None
 
     @property
