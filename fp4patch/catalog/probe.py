@@ -183,8 +183,8 @@ class Probe(Manifest):
 
     @property
     def flags(self) -> dict[str, str | int]:
-        """Macros of ``defines`` that patched headers ask for, by their prefix; probes that have others are not compiled
-        together."""
+        """Macros of ``defines`` for the patched headers, by their prefix: flags of the compiler. Probes are compiled
+        together with those that have the same ones."""
         return {name: value for name, value in self.defines.items() if name.startswith("FP4PATCH_")}
 
     @property
