@@ -183,8 +183,7 @@ class Probe(Manifest):
 
     @property
     def flags(self) -> dict[str, str | int]:
-        """Macros of ``defines`` for the patched headers, by their prefix: flags of the compiler. Probes are compiled
-        together with those that have the same ones."""
+        """Macros of ``defines`` for patched headers, by their prefix: flags of a unit whose probes all have them."""
         return {name: value for name, value in self.defines.items() if name.startswith("FP4PATCH_")}
 
     @property

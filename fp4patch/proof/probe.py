@@ -203,8 +203,7 @@ def together(probes: Sequence[tuple[Probe, Path]]) -> str:
     texts = {source: source.read_text(encoding="utf-8") for _, source in probes}
     lines = list(dict.fromkeys(line[0].strip() for text in texts.values() for line in _INCLUDE.finditer(text)))
     for probe, source in probes:
-        own = {name: value for name, value in probe.defines.items() if name not in probe.flags}
-        macros = {KERNEL: kernel_of(probe.id, ())} | own
+        macros = {KERNEL: kernel_of(probe.id, ())} | {n: v for n, v in probe.defines.items() if n not in probe.flags}
         ended = dict.fromkeys([*macros, *_DEFINE.findall(texts[source])])
         lines += [f"namespace {macros[KERNEL]}_alone {{"]
         lines += [f"#define {name} {value}" for name, value in macros.items()]
