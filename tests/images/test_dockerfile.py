@@ -38,6 +38,12 @@ def test_no_stage_can_be_reached_around_the_proof() -> None:
     assert "COPY --from=proof /src /src" in after
 
 
+def test_no_step_depends_on_more_of_the_context_than_it_reads() -> None:
+    mounts = re.findall(r"--mount=type=bind,(\S+)", TEXT)
+    assert mounts
+    assert all(re.search(r"\b(?:from|source)=", mount) for mount in mounts)
+
+
 def test_all_secrets_are_optional_and_every_argument_but_those_of_the_machine_has_a_default(
     engine: dict[str, str], tiny_base: str, tmp_path: Path
 ) -> None:

@@ -130,10 +130,8 @@ def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
     pull_request = outside(
         tmp_path / "pr-1", "vllm", diff_of(tree, {"setup.py": (tree / "setup.py").read_text() + "#\n"})
     )
-    assert build(data, "toolkit").status == 0
     built = build(data, "proof-export", out, outside=pull_request, VARIANT="next3", CUTLASS_VERSION=CUTLASS["next3"])
     assert built.status == 0, built.log
-    assert re.search(r"^(#\d+) \[toolkit 1/1\] .*\n\1 CACHED$", built.log, re.MULTILINE), "a diff made it anew"
     verified = json.loads((out / "verify.json").read_text())
     assert [tree["target"] for tree in verified["trees"]] == ["vllm", "cutlass"]
     assert set(re.findall(r'"verdict": "(\w+)"', json.dumps(verified))) == {"pass"}
