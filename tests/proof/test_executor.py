@@ -58,16 +58,16 @@ Build = Callable[..., Subject]
 def build(toolchain: Toolchain, tmp_path: Path) -> Build:
     """A subject of the probe ``lib/eight`` that calls an encoder of ours, ``instruction``, or any expression.
 
-    ``more`` is added to what it comes to.
+    ``more`` follows the call.
     """
 
-    def get(called: str, arch: Arch, side: SideName, promise: Promise, more: str = "0") -> Subject:
+    def get(called: str, arch: Arch, side: SideName, promise: Promise, more: str = "") -> Subject:
         source = INSTRUCTION if called == "instruction" else ""
         if (ENCODERS / f"{called}.cuh").is_file():
             source, called = (ENCODERS / f"{called}.cuh").read_text(), f"fp4patch_{called}::e2m1_x8({ALL})"
         elif called == "instruction":
             called = "instruction(v)"
-        source += KERNEL.format(called=f"{called} + {more}")
+        source += KERNEL.format(called=called + more)
         cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", f"-arch={arch}").read_bytes()
         text = disassembled(toolchain, cubin)
         listing = machine_code.unit_listing(text, cubin)
@@ -113,7 +113,9 @@ def test_the_same_code_runs_once(build: Build, ran: Callable[..., Executed], tmp
 def test_upstreams_branches_run_on_a_sample_and_a_patchs_on_every_input(
     build: Build, ran: Callable[..., Executed]
 ) -> None:
-    loop = "([&] { float x = v[0]; while (x > 1.f && x < 3e38f) x *= 0.37f; return x == 0.87654321f; }())"  # never
+    loop = (
+        " + ([&] { float x = v[0]; while (x > 1.f && x < 3e38f) x *= 0.37f; return x == 0.87654321f; }())"  # never true
+    )
     patched = build("half_pair", A121, "patched", Promise.EXACT, loop)
     assert patched.listing
     assert patched.listing.branches
