@@ -42,8 +42,8 @@ class CompileRequest:
     own_targets: bool = False
     """Probes are compiled for the targets that they name in ``also``, too."""
     configured: Sequence[Arch] = ()
-    """Targets for which the patched probes are compiled with each of CONFIGURATIONS: those that are compiled together
-    and have no macro for the headers, or with ``configure_all`` every one."""
+    """Targets for which the patched probes are compiled with each of CONFIGURATIONS: those of changed headers that are
+    compiled together and have no macro for the headers, or with ``configure_all`` every one."""
     configure_all: bool = False
     watched: Sequence[str] = ()
     """Files of the tree of which the result has the lines that were compiled."""
@@ -128,29 +128,32 @@ def _compiled(
     request: CompileRequest, builder: _Builder, sides: Mapping[str, Side], pool: ThreadPoolExecutor
 ) -> CompiledProbes:
     units = _units(request)
-    futures: dict[Future[list[Compilation]], tuple[_Unit, Arch, str]] = {
-        pool.submit(builder.build, unit, arch, sides[side]): (unit, arch, side)
+    # Where no header was changed, as by a patch of the build, the code of one side is that of both.
+    is_changed = sides["pristine"].digest != sides["patched"].digest
+    groups = tuple((side,) for side in SIDES) if is_changed else (SIDES,)
+    futures: dict[Future[list[Compilation]], tuple[_Unit, Arch, tuple[SideName, ...]]] = {
+        pool.submit(builder.build, unit, arch, sides[group[-1]]): (unit, arch, group)
         for unit, arch in units
-        for side in (SIDES if unit[0][0].kind is not ProbeKind.HOST else ("patched",))
+        for group in (groups if unit[0][0].kind is not ProbeKind.HOST else (SIDES[1:],))
     }
     built: dict[tuple[str, Arch, str], Compilation] = {}
     request.progress(Step(0, len(futures), "compiling"))
     for done, future in enumerate(as_completed(futures), start=1):
-        unit, arch, side = futures[future]
-        built |= {(probe.id, arch, side): made for (probe, _), made in zip(unit, future.result(), strict=True)}
+        unit, arch, group = futures[future]
+        made = {probe.id: result for (probe, _), result in zip(unit, future.result(), strict=True)}
+        built |= {(probe, arch, side): result for side in group for probe, result in made.items()}
         name = unit[0][0].id + (f" and {len(unit) - 1} more" if len(unit) > 1 else "")
-        request.progress(Step(done, len(futures), f"compiling {name} {arch} {side}"))
+        request.progress(Step(done, len(futures), f"compiling {name} {arch} {' and '.join(group)}"))
     otherwise = [
         pool.submit(builder.configured, unit, arch, sides["patched"], flags, built)
         for unit, arch in units
         if unit[0][0].kind is ProbeKind.SASS
-        if request.configure_all or (unit[0][0].together and not unit[0][0].flags)
+        if request.configure_all or (is_changed and unit[0][0].together and not unit[0][0].flags)
         if arch in request.configured
         for flags in CONFIGURATIONS
     ]
-    configured = tuple(result for future in otherwise for result in future.result())
     pairs = tuple((probe, arch) for probe, _ in request.probes for arch in _targets(request, probe))
-    return CompiledProbes(request, pairs, built, configured)
+    return CompiledProbes(request, pairs, built, tuple(made for future in otherwise for made in future.result()))
 
 
 _Unit = list[tuple[Probe, Path]]

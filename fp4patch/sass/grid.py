@@ -59,7 +59,7 @@ def build(
     texts["kernel.inc"] = kernel.c
     defined = [f"-DFP4PATCH_SHARED={kernel.layout.shared}", f"-DFP4PATCH_STACK={kernel.layout.stack}"]
     defined += ["-DFP4PATCH_LOCAL"] if "lift_local(" in kernel.c else []
-    command = [str(compiler), "-O0" if quick else "-O1", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
+    command = [str(compiler), "-O0" if quick else "-Og", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
     compile_host(folder, texts, command, environ)
     return folder / "grid"
 

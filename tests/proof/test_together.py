@@ -57,25 +57,21 @@ def run(
     times: list[str],
     together: str,
     lib: str = LIB,
-    flags: Mapping[str, int] = MappingProxyType({}),
+    flags: Mapping[str, int | str] = MappingProxyType({}),
     **settings: object,
 ) -> Verified:
-    """``flags``: macros of the probes whose number begins with 0."""
+    """``flags``: macros of the probes whose number begins with 0. The pristine header has a line more, and no code."""
     tree = tmp_path / "tree"
     (tree / "include").mkdir(parents=True, exist_ok=True)
     (tree / "include/lib.h").write_text(lib)
     source = tmp_path / "probe.cu"
     source.write_text(SOURCE)
     probe = Probe(name="", title="", source=source.name, patch="lib/p", together=together)
-    of_own = {n: dict[str, int](flags) if n.startswith("0") else {} for n in times}
-    probes = [
-        (replace(probe, name=f"times-{n}", defines=of_own[n] | ({"TIMES": n} if n else {})), source) for n in times
-    ]
-    view = SourceView(tree)
-    request = CompileRequest(
-        before=view, after=view, target=TARGET, probes=probes, archs=[A121], toolchain=toolchain, store=Store(CACHE)
-    )
-    return verified(replace(request, **settings), RULES)  # type: ignore[arg-type]
+    defines = {n: {**(flags if n.startswith("0") else {}), **({"TIMES": n} if n else {})} for n in times}
+    probes = [(replace(probe, name=f"times-{n}", defines=defines[n]), source) for n in times]
+    views = {"before": SourceView(tree, {"include/lib.h": f"{lib}\n".encode()}), "after": SourceView(tree)}
+    given: dict[str, Any] = views | {"archs": [A121], "store": Store(CACHE)} | settings
+    return verified(CompileRequest(target=TARGET, probes=probes, toolchain=toolchain, **given), RULES)
 
 
 def test_what_many_threads_need_is_read_by_one(
@@ -106,12 +102,9 @@ def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: T
     steps: list[str] = []
     both = run(tmp_path, toolchain, ["2", "", "3"], "all", progress=lambda step: steps.append(step.what))
     assert any(name.startswith("compiling lib/times-2 and 2 more") for name in steps)
-    for one, other in zip(alone.results, both.results, strict=True):
-        assert one.probe == other.probe
-        assert one.after
-        assert other.after
-        assert one.after.instructions == other.after.instructions
-        assert one.verdict is other.verdict is Verdict.PASS
+    found = [[(one.probe, one.after and one.after.instructions) for one in ran.results] for ran in (alone, both)]
+    assert found[0] == found[1]
+    assert {one.verdict for one in (*alone.results, *both.results)} == {Verdict.PASS}
     assert len({result.after.code_sha256 for result in both.results if result.after}) == 3
 
 
@@ -128,6 +121,15 @@ def test_a_macro_for_the_headers_makes_a_unit_of_its_own(tmp_path: Path, toolcha
     ]
     assert code["lib/times-02"] != code["lib/times-2"]
     assert {one.probe for one in units.compiled.configured} == {"lib/times-2", "lib/times-3"}
+
+
+def test_what_no_patch_changes_is_compiled_once_for_both_sides(tmp_path: Path, toolchain: Toolchain) -> None:
+    steps = list[str]()
+    given: dict[str, Any] = {"before": SourceView(tmp_path / "tree"), "progress": lambda step: steps.append(step.what)}
+    one, two = (run(tmp_path, toolchain, ["2", "3"], "all", configured=[A121], **views) for views in (given, {}))
+    assert steps == ["compiling", "compiling lib/times-2 and 1 more sm_121a pristine and patched"]
+    assert [(row.before, row.after) for row in one.results] == [(row.before, row.after) for row in two.results]
+    assert [bool(ran.compiled.configured) for ran in (one, two)] == [False, True]
 
 
 def test_one_that_does_not_compile_hides_no_other(tmp_path: Path, toolchain: Toolchain) -> None:

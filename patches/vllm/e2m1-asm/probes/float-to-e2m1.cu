@@ -7,15 +7,6 @@
 #error "ELEMENT and ELEMENTS: the array that the function takes, for example float2 and 4"
 #endif
 
-// The functions have changed their names. These match worse than vLLM's own, and so are only found where a release has
-// none of that name for this array.
-struct None {};
-template <class Array>
-__device__ None fp32_vec_to_e2m1(Array&);  // 8 values, up to 0.14
-template <class Array>
-__device__ None fp32_vec8_to_e2m1(Array&);  // 8 values, from 0.16 on
-template <class Array>
-__device__ None fp32_vec16_to_e2m1(Array&);
 using namespace vllm;
 
 using Array = ELEMENT[ELEMENTS];
