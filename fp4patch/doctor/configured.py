@@ -179,7 +179,7 @@ def _answer(gpu: Arch, parts: Sequence[Part], cuda: Version | None, question: Qu
     if cuda and (stops := refused(cuda, targets)):
         return Answer(gpu, Level.RED, "nothing is compiled", (stops,))
     loading = [part for part in parts if nearest(gpu, part.setting.code, part.setting.ptx)]
-    how = f"{len(loading)} of {counted(len(parts), 'CUDA source')} have a target that {gpu} loads"
+    how = f"{gpu} loads a target of {len(loading)} of {counted(len(parts), 'CUDA source')}"
     if not loading:
         evidence = (how, f"they are compiled for {parts[0].setting.value}")
         return with_target(Answer(gpu, Level.RED, "nothing loads", evidence), question)
