@@ -15,6 +15,7 @@ from fp4patch.console import STATES, Hanging, folded, printable, table, whole
 from fp4patch.core.wording import counted, joined
 from fp4patch.doctor.packages import compiler_finding
 from fp4patch.doctor.result import LEVELS, DoctorReport, ProjectReport, TreeReport
+from fp4patch.doctor.statements import summary
 from fp4patch.images.image import ProofReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?"}
@@ -83,7 +84,7 @@ def _findings(findings: Iterable[Finding]) -> RenderableType:
 
 def _project(project: ProjectReport, *, details: bool) -> RenderableType:
     """Return the answers, then the findings; with ``details`` also each place that sets architectures."""
-    kinds = ", ".join(f"{number} {kind}" for kind, number in project.statements.items())
+    kinds = summary(project.statements)
     read = f"  {counted(project.read, 'file')} read{'; FP4 statements: ' if kinds else ''}{kinds}"
     parts = [_answers(project.answers), Text.assemble((printable(project.path), "bold"), (read, "dim"))]
     said = {fact for answer in project.answers for fact in answer.evidence}

@@ -232,9 +232,10 @@ class _Reader:
             group = setting.place if joins else f"layer {self._layer}"
         elif self._kind == "shell" or line.startswith("\t") or not (joins or replaces):
             group = setting.place
-        if conditional:
-            setting = replace(setting, conditional=(*setting.code, *setting.ptx))
-        setting = replace(setting, partial=bool(target or command))
+        under = (*setting.code, *setting.ptx) if conditional else ()
+        setting = replace(setting, partial=bool(target or command), conditional=under)
+        if "CUDA_ARCHITECTURES_NATIVE" in setting.unknown:  # what CMake makes of "native", perhaps changed
+            self.found = {key: one for key, one in self.found.items() if key[0] != setting.name or not one.native}
         key = setting.name, group, setting.native
         self.found[key] = _joined(self.found[key], setting) if joins and key in self.found else setting
 
@@ -439,9 +440,7 @@ def _of_list(setting: Setting) -> Setting:
 
 
 def _gencode(place: str, arch: str, code: str) -> Setting:
-    made: list[Arch] = []
-    texts: list[Arch] = []
-    unknown = ""
+    made, texts, unknown = list[Arch](), list[Arch](), ""
     for part in re.split(r"[,\s]+", code.strip("[]")):
         target = re.fullmatch(r"[\"']?(sm|compute)_(\d{2,3}[af]?)[\"')]*", part)
         if target:

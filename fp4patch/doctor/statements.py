@@ -201,7 +201,7 @@ def _computes_nothing(text: str) -> bool:
     return all(_NOTHING_OF_USE.fullmatch(part) or (end == "{" and _HEAD.fullmatch(part)) for part, end in parts)
 
 
-def summary(kinds: Mapping[StatementKind, int]) -> str:
+def summary(kinds: Mapping[str, int]) -> str:
     """Return ``3 conversions to E2M1, 2 mma on E2M1``."""
-    names = ((n, kind.value, kind.value.replace("conversion", "conversions", 1)) for kind, n in kinds.items())
+    names = ((n, kind, kind.replace("conversion", "conversions", 1)) for kind, n in kinds.items())
     return ", ".join(counted(*name) for name in names)

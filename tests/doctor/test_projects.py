@@ -100,6 +100,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         (CMAKE, f"if(CUDA_VERSION VERSION_GREATER_EQUAL 13.1)\n{SET.format('90')}endif()\n{SET.format('120f')}", "yes"),
         (CMAKE, f"if(CUDA_VERSION VERSION_LESS 12.9)\n{SET.format('120f')}endif()\n{SET.format('90')}", "no"),
         (CMAKE, SET.format('"native"'), "no"),  # the machine's own GPU is a target without a suffix
+        (CMAKE, SET.format("native") + SET.format("${CMAKE_CUDA_ARCHITECTURES_NATIVE}"), "not-judged"),  # as GGML does
         # Loops over a list; targets and commands that differ are for some sources each, and not followed.
         ("Makefile", f"S := 120a 121a\nF := $(foreach s,$(S),{GENCODE.format('$(s)')})\n", "yes"),
         ("build.sh", f"for a in 90 100a; do\n  nvcc {GENCODE.format('${a}')} -c kernel.cu\ndone\n", "no"),
