@@ -203,21 +203,19 @@ def _answer(  # noqa: PLR0911 - one return an answer
     for setting in found:
         one = _of_setting(gpu, project, setting.on(gpu), question, cuda)
         by_outcome.setdefault((one.level, one.verdict), (setting, one))
-    order = [Level.GREEN, Level.YELLOW, Level.RED, Level.NONE]
-    if not project.sources:  # code that loads is not judged
-        order = [Level.NONE, Level.RED]
+    order = (Level.GREEN, Level.YELLOW, Level.NONE, Level.RED)  # what is not followed may be what is compiled
     (setting, best), *others = sorted(by_outcome.values(), key=lambda pair: order.index(pair[1].level))
+    beside = tuple(f"with {_place(other)}: {answer.verdict}" for other, answer in others[:_SHOWN])
     if best.level is Level.RED and project.is_extension and setting.name in _TORCH_LISTS:
         every = ";".join(replace(one, suffix="a").torch for one in question.gpus)
         return replace(best, todo=remedies.of("list_for_gpus", setting=_TORCH_LISTS[0], list=quoted(every)))
     if best.level in (Level.RED, Level.NONE):
-        return best if best.todo else replace(best, todo=_how(project, gpu))
+        return replace(best, evidence=(*best.evidence, *beside), todo=best.todo or _how(project, gpu))
     if not others:
         return best
     if any(setting.partial for setting in found):
         why = [f"{_place(one)}: {answer.verdict}" for one, answer in by_outcome.values()]
         return Answer(gpu, Level.NONE, "its sources are compiled for different targets", tuple(why), _how(project, gpu))
-    beside = [f"with {_place(other)}: {answer.verdict}" for other, answer in others[:_SHOWN]]
     todo = best.todo or f"build with {_place(setting)}"
     return replace(best, level=Level.YELLOW, evidence=(*best.evidence, *beside), todo=todo, reservations=len(beside))
 

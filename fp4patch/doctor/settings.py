@@ -41,9 +41,11 @@ _ASSIGNED = {
 }
 _LIST = re.compile(
     r"(?<![\w{$])(?:-D)?(?P<name>\w*CUDA_ARCHITECTURES|CUDAARCHS|\w*CUDA_ARCHS|[A-Z]+_CUDA_ARCH_LIST)(?::\w+)?"
-    r"(?:[\"']\]?)?(?:\s*(?:\?=|:=|[=:,])\s*(?P<given>\"[^\"]*\"|'[^']*'|[^\s\"')&]*)"
+    r"(?:[\"']\]?)?(?:\s*(?:\?=|:=|[=:,])\s*[fr]?(?P<given>\"[^\"]*\"|'[^']*'|[^\s\"')&]*)"
     r"|\s+(?P<words>\"[^\"]*\"|'[^']*'|[^)\n\"']*))"
 )
+_EXPRESSION = re.compile(r"(ARCH(?:_LIST|\w*S))(?:[\"'\]]*\s*[=,:]|=[\"']\s*\+)\s*(?!None\b|[fr]?[\"'])([^\W\d]\w*)")
+"""A list that an expression of Python gives, and its first name."""
 _GENCODE = re.compile(
     r"arch=\\?[\"']?compute_(?P<arch>[^,\s\"']+)\\?[\"']?\s*,\s*code=\\?[\"']?"
     r"(?P<code>\[[^\]]*\]|(?:[\w{}$%.]|\([^()]*\))*(?:,(?:sm|compute)_\w+)*)"
@@ -183,6 +185,7 @@ class _Reader:
     def _line(self, place: str, line: str, conditional: bool) -> None:
         if self._kind == "docker":
             self._stage(line)
+        line = _EXPRESSION.sub(r'\1="{\2}"', line) if self._kind == "python" else line
         own = self._assigned(line)
         names = (found[1] or found[3] or found[4] for found in _VARIABLE.finditer(line))
         self.used |= {name for name in names if self._variables.get(name) and name != own}
@@ -400,7 +403,7 @@ def _of_line(place: str, line: str) -> Iterator[Setting]:
         return  # flags for every call of nvcc: see recipes.py
     for found in _LIST.finditer(line):
         value = re.split(r"\bCACHE\b|\bPARENT_SCOPE\b", found["given"] or found["words"] or "")[0].strip().strip("\"'")
-        if value and not re.match(r"[A-Z]{2,}|[}&|]", value):
+        if value and not re.match(r"[A-Z]{2,}|[}&|]|None\b", value):
             yield _of_list(Setting(place, found["name"], value))
     for found in _GENCODE.finditer(line):
         yield _gencode(place, found["arch"], found["code"])
@@ -421,8 +424,7 @@ def _of_line(place: str, line: str) -> Iterator[Setting]:
 def _of_list(setting: Setting) -> Setting:
     """Return the setting with the targets of its value, a list as PyTorch or CMake write it."""
     of_pytorch = setting.name.endswith(("_LIST", "-list"))
-    code: list[Arch] = []
-    ptx: list[Arch] = []
+    code, ptx = list[Arch](), list[Arch]()
     unknown, native = "" if elements(setting.value) else setting.value, False
     for part in elements(re.sub(r"[\"']", "", setting.value)):
         if part == "native":

@@ -100,6 +100,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         (CMAKE, f"if(CUDA_VERSION VERSION_GREATER_EQUAL 13.1)\n{SET.format('90')}endif()\n{SET.format('120f')}", "yes"),
         (CMAKE, f"if(CUDA_VERSION VERSION_LESS 12.9)\n{SET.format('120f')}endif()\n{SET.format('90')}", "no"),
         (CMAKE, SET.format('"native"'), "no"),  # the machine's own GPU is a target without a suffix
+        ("build.sh", f"nvcc {HOPPER} kernel.cu\nnvcc {GENCODE.format('$A')} kernel.cu\n", "not-judged"),
         (CMAKE, SET.format("native") + SET.format("${CMAKE_CUDA_ARCHITECTURES_NATIVE}"), "not-judged"),  # as GGML does
         # Loops over a list; targets and commands that differ are for some sources each, and not followed.
         ("Makefile", f"S := 120a 121a\nF := $(foreach s,$(S),{GENCODE.format('$(s)')})\n", "yes"),
@@ -109,7 +110,9 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         # PTX alone, and what PyTorch's extensions take.
         ("Makefile", "F = -gencode arch=compute_120f,code=compute_120f\n", "reservation"),
         ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0f'\n", "no"),
-        ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0a;12.1a'\n", "yes"),
+        ("setup.py", f"{EXTENSION}A = '12.0a;12.1a'\nos.environ['TORCH_CUDA_ARCH_LIST'] = A\n", "yes"),
+        ("setup.py", f"{EXTENSION}env['TORCH_CUDA_ARCH_LIST'] = f'{{major}}.0'\n", "not-judged"),
+        ("setup.py", f"{EXTENSION}env = dict(TORCH_CUDA_ARCH_LIST=chosen())\n", "not-judged"),
         ("setup.py", EXTENSION, "no"),  # not set: plain sm_120 and PTX
     ],
 )  # fmt: skip
@@ -127,8 +130,8 @@ def test_the_line_that_does_not_compile_is_named_with_what_it_needs(doctor: Doct
     root = write(tmp_path / "p", kernel__cu=BOTH, Makefile="F = -arch=sm_120\n")
     (row,) = doctor("--for", "rtx-5090", root)[1]["gpus"]
     assert row["verdict"] == "it does not compile"
-    assert "kernel.cu:2, and 1 more is compiled for sm_120" in row["evidence"][0]
-    assert "needs sm_120a or sm_120f" in row["evidence"][0]
+    made = "kernel.cu:2, and 1 more is compiled for sm_120, and conversion to E2M1 needs sm_120a or sm_120f"
+    assert row["evidence"][0].startswith(made)
     assert "sm_120f" in row["todo"]
 
 
@@ -212,10 +215,7 @@ def test_a_known_tree_inside_is_found_and_judged(
 @pytest.mark.parametrize(
     ("docker", "says"),
     [
-        (
-            "ARG CUDA=12.8.1\nFROM nvidia/cuda:${CUDA}-devel\nENV TORCH_CUDA_ARCH_LIST=12.1a\n",
-            "CUDA 12.8 does not support",
-        ),
+        ("ARG V=12.8.1\nFROM nvidia/cuda:${V}-devel\nENV TORCH_CUDA_ARCH_LIST=12.1a\n", "CUDA 12.8 does not support"),
         ("FROM nvidia/cuda:12.8.1-devel AS b\nFROM b\nENV TORCH_CUDA_ARCH_LIST=12.1a\n", "CUDA 12.8 does not support"),
         ("FROM x\nENV TORCH_CUDA_ARCH_LIST=12.1a NVCC_APPEND_FLAGS=-arch=sm_121a\n", "adds PTX for plain sm_121"),
         ("FROM x\nENV FLASHINFER_CUDA_ARCH_LIST=12.0a,12.1a\n", "with one space between them"),
