@@ -192,7 +192,7 @@ def examine_lists(host: Host, gpus: Sequence[Arch] = (), cuda: Version | None = 
         if why := wrong_form(name, value):
             findings.append(remedies.finding(Level.RED, name, f"{value!r}: {why}", "list_form", setting=name))
             continue
-        setting = settings.of_option(value)
+        setting = settings.of_list("", "--arch-list", value)
         archs = setting.code
         bare = [arch.torch for arch in archs if arch.major == GB10.major and not arch.suffix]
         release = Version(torch.version) if torch else None

@@ -156,7 +156,7 @@ def examine(path: Path, question: Question, cuda: Version | None, *, without: Se
     """Return the report on a project. ``cuda``: the release that compiles it, if it is known."""
     project = Project.at(path, without=without)
     release = cuda or Version(FOR_GB10)
-    found = [settings.of_option(question.asked)] if question.asked else []
+    found = [settings.of_list("", "--arch-list", question.asked)] if question.asked else []
     for name, text in project.builds.items():
         own, macros = settings.read(name, text, release)
         found += () if question.asked else own

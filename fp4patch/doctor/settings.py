@@ -74,11 +74,13 @@ _OF_TARGET = re.compile(
 )
 _CHANGES = re.compile(r"\blist\s*\(\s*(?:REMOVE\w*|FILTER|TRANSFORM|POP\w*)\s+(\w+)", re.IGNORECASE)
 _SAYS = {
-    "cmake": re.compile(r"^\s*(?:message|foreach|while|string|math)\s*\(", re.IGNORECASE),
+    "cmake": re.compile(r"^\s*(?:message|foreach|while|math|string(?!\s*\(\s*APPEND))\s*\(", re.IGNORECASE),
     "make": re.compile(r"\$\((?:error|warning|info)\b|^\s*@?echo\b[^>]*$"),
     "shell": re.compile(r"^\s*(?:echo|printf)\b[^>]*$"),
 }
 """Lines that print or compare something, and set nothing."""
+_WHOLE = re.compile(r"\s*(?:if|(case))\b.*?(\bel(?:se|if)\b.*)?\s(?:fi|esac)\s*$")
+"""A conditional of a shell in one line, and whether it has several branches."""
 _SAYING = frozenset(("print", "warn", "warning", "info", "debug", "error", "exit"))
 
 
@@ -115,11 +117,6 @@ def kind_of(name: str) -> str:
     """Return how a file of this name is written: ``cmake``, ``make``, ``shell``, ``docker``, ``python``; or nothing."""
     found = BUILD_FILE.fullmatch(name.rpartition("/")[2])
     return next((kind for kind, value in found.groupdict().items() if value), "") if found else ""
-
-
-def of_option(asked: str) -> Setting:
-    """Return the setting of ``--arch-list``."""
-    return _of_list(Setting("", "--arch-list", asked))
 
 
 def of_command(place: str, command: str, cuda: Version) -> Setting:
@@ -280,7 +277,8 @@ class _Reader:
 
 def _replaced(names: re.Pattern[str], reference: str, value: str, line: str) -> str:
     """Return a line with a value for each occurrence of a reference: of a loop's variable all have the same one."""
-    return names.sub(lambda found: value if found[0] == reference else found[0], line)
+    whole = f'"{value}"' if " " in value and f"={reference}" in line else value  # a blank does not end it
+    return names.sub(lambda found: whole if found[0] == reference else found[0], line)
 
 
 def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool]]:
@@ -305,25 +303,27 @@ def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool
         if kind in _SAYS and _SAYS[kind].search(line):
             continue
         word = _CONDITIONAL[kind].match(line) if kind in _CONDITIONAL else None
-        if word and not line.rstrip().endswith(" fi"):
+        whole = _WHOLE.match(line) if kind == "shell" else None
+        states = [one for one, _ in open_] + ([None if any(whole.groups()) else _holds(line, cuda)] if whole else [])
+        if word and not whole:
             _enter(open_, word[1].lower(), line.strip(), cuda)
-        elif not any(state is False for state, _ in open_):
-            yield begin + 1, line, any(state is None for state, _ in open_)
+        elif False not in states:
+            yield begin + 1, line, None in states
 
 
 _CONDITIONAL = {
     "cmake": re.compile(r"\s*(if|elseif|else|endif)\s*\(", re.IGNORECASE),
     "make": re.compile(r"(?!\t)\s*(else ifn?eq|else ifn?def|ifn?eq|ifn?def|else|endif)\b"),
-    "shell": re.compile(r"\s*(if|elif|else|fi)\b"),
+    "shell": re.compile(r"\s*(if|elif|else|fi|case|esac)\b"),
 }
 
 
 def _enter(open_: list[tuple[bool | None, bool | None]], word: str, line: str, cuda: Version) -> None:
     condition = line.partition("(")[2][:-1] if line.endswith(")") and word in ("if", "elseif") else line
-    if word.startswith("if"):
-        state = _holds(condition, cuda)
+    if word.startswith(("if", "case")):
+        state = _holds(condition, cuda) if word != "case" else None
         open_.append((state, state))
-    elif open_ and word in ("endif", "fi"):
+    elif open_ and word in ("endif", "fi", "esac"):
         open_.pop()
     elif open_:
         state = True if word == "else" else _holds(condition.removeprefix("else "), cuda)
@@ -404,7 +404,7 @@ def _of_line(place: str, line: str) -> Iterator[Setting]:
     for found in _LIST.finditer(line):
         value = re.split(r"\bCACHE\b|\bPARENT_SCOPE\b", found["given"] or found["words"] or "")[0].strip().strip("\"'")
         if value and not re.match(r"[A-Z]{2,}|[}&|]|None\b", value):
-            yield _of_list(Setting(place, found["name"], value))
+            yield of_list(place, found["name"], value)
     for found in _GENCODE.finditer(line):
         yield _gencode(place, found["arch"], found["code"])
     for found in _ARCH.finditer(line):
@@ -421,12 +421,12 @@ def _of_line(place: str, line: str) -> Iterator[Setting]:
             yield Setting(place, "-arch", value, unknown=value)
 
 
-def _of_list(setting: Setting) -> Setting:
-    """Return the setting with the targets of its value, a list as PyTorch or CMake write it."""
-    of_pytorch = setting.name.endswith(("_LIST", "-list"))
+def of_list(place: str, name: str, value: str) -> Setting:
+    """Return the setting with the targets of a list, as PyTorch or CMake write it."""
+    of_pytorch = name.endswith(("_LIST", "-list"))
     code, ptx = list[Arch](), list[Arch]()
-    unknown, native = "" if elements(setting.value) else setting.value, False
-    for part in elements(re.sub(r"[\"']", "", setting.value)):
+    unknown, native = "" if elements(value) else value, False
+    for part in elements(re.sub(r"[\"']", "", value)) if "$<" not in value else [value]:  # an expression of CMake
         if part == "native":
             native = True
             continue
@@ -438,7 +438,7 @@ def _of_list(setting: Setting) -> Setting:
             continue
         code += [arch] if suffix != "-virtual" else []
         ptx += [arch] if suffix in (PTX, "-virtual") or not (suffix or of_pytorch) else []
-    return replace(setting, code=tuple(code), ptx=tuple(ptx), unknown=unknown, native=native)
+    return Setting(place, name, value, tuple(code), tuple(ptx), unknown, native=native)
 
 
 def _gencode(place: str, arch: str, code: str) -> Setting:

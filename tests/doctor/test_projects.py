@@ -57,7 +57,7 @@ def answers(project: dict[str, Any]) -> dict[str, str]:
         ("build.sh", "cmake -DCMAKE_CUDA_ARCHITECTURES='120f' ..\n", "yes", "yes"),
         ("setup.py", f"for a in ['90a', '120f']:\n    flags += [f'{GENCODE.format('{a}')}']\n", "yes", "yes"),
         ("setup.py", "os.environ['TORCH_CUDA_ARCH_LIST'] = '12.1a'\n", "no", "yes"),
-        ("Dockerfile", "ARG A=12.0f\nFROM base\nARG A\nENV TORCH_CUDA_ARCH_LIST=${A}\n", "yes", "yes"),
+        ("Dockerfile", "ARG A='9.0 12.0f'\nFROM base\nARG A\nENV TORCH_CUDA_ARCH_LIST=${A}\n", "yes", "yes"),
         ("Dockerfile", "ARG A=12.0f\nFROM base\nENV TORCH_CUDA_ARCH_LIST=${A}\n", "not-judged", "not-judged"),
     ],
 )
@@ -100,6 +100,10 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         (CMAKE, f"if(CUDA_VERSION VERSION_GREATER_EQUAL 13.1)\n{SET.format('90')}endif()\n{SET.format('120f')}", "yes"),
         (CMAKE, f"if(CUDA_VERSION VERSION_LESS 12.9)\n{SET.format('120f')}endif()\n{SET.format('90')}", "no"),
         (CMAKE, SET.format('"native"'), "no"),  # the machine's own GPU is a target without a suffix
+        (CMAKE, SET.format("$<IF:$<BOOL:${B}>,120f,90>"), "not-judged"),
+        ("build.sh", f"case $B in\nx) A=120f;;\n*) A=90;;\nesac\nnvcc {GENCODE.format('$A')}\n", "not-judged"),
+        ("build.sh", f"if $B; then A=90; else A=120f; fi\nnvcc {GENCODE.format('$A')} kernel.cu\n", "not-judged"),
+        ("build.sh", f"if $B; then\n  if $C; then\n    echo\n  fi\nfi\nA=120f\nnvcc {GENCODE.format('$A')}\n", "yes"),
         ("build.sh", f"nvcc {HOPPER} kernel.cu\nnvcc {GENCODE.format('$A')} kernel.cu\n", "not-judged"),
         (CMAKE, SET.format("native") + SET.format("${CMAKE_CUDA_ARCHITECTURES_NATIVE}"), "not-judged"),  # as GGML does
         # Loops over a list; targets and commands that differ are for some sources each, and not followed.
@@ -108,7 +112,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         ("build.sh", f"nvcc {HOPPER} -c kernel.cu\nnvcc {FAMILY} -c other.cu\n", "not-judged"),
         ("setup.py", f"f = '{FAMILY}' if {FAMILY!r} in flags else ''\n", "not-judged"),  # a comparison
         # PTX alone, and what PyTorch's extensions take.
-        ("Makefile", "F = -gencode arch=compute_120f,code=compute_120f\n", "reservation"),
+        (CMAKE, 'string(APPEND CMAKE_CUDA_FLAGS " -gencode arch=compute_120f,code=compute_120f")\n', "reservation"),
         ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0f'\n", "no"),
         ("setup.py", f"{EXTENSION}A = '12.0a;12.1a'\nos.environ['TORCH_CUDA_ARCH_LIST'] = A\n", "yes"),
         ("setup.py", f"{EXTENSION}env['TORCH_CUDA_ARCH_LIST'] = f'{{major}}.0'\n", "not-judged"),
@@ -126,17 +130,13 @@ def test_a_build_file_is_read_as_its_own_program_reads_it(
     assert not any(re.search(r"LIST=.*\df", row["todo"]) for row in project["gpus"])
 
 
-def test_the_line_that_does_not_compile_is_named_with_what_it_needs(doctor: Doctor, tmp_path: Path) -> None:
+def test_what_does_not_compile_is_named_and_ptx_beside_the_code_as_such(doctor: Doctor, tmp_path: Path) -> None:
     root = write(tmp_path / "p", kernel__cu=BOTH, Makefile="F = -arch=sm_120\n")
     (row,) = doctor("--for", "rtx-5090", root)[1]["gpus"]
     assert row["verdict"] == "it does not compile"
-    made = "kernel.cu:2, and 1 more is compiled for sm_120, and conversion to E2M1 needs sm_120a or sm_120f"
-    assert row["evidence"][0].startswith(made)
+    assert row["evidence"][0].startswith("kernel.cu:2, and 1 more is compiled for sm_120, and conversion to E2M1 needs")
     assert "sm_120f" in row["todo"]
-
-
-def test_the_ptx_that_a_flag_makes_beside_its_code_is_named_as_such(doctor: Doctor, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", kernel__cu=BOTH, Makefile="F = -arch=sm_120f\n")
+    write(root, Makefile="F = -arch=sm_120f\n")
     (row,) = doctor("--for", "rtx-5090", root)[1]["gpus"]
     assert "is compiled for PTX of sm_120, which -arch sm_120f makes" in row["evidence"][0]
 
