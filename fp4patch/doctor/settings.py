@@ -41,7 +41,7 @@ _ASSIGNED = {
 }
 _LIST = re.compile(
     r"(?<![\w{$])(?:-D)?(?P<name>\w*CUDA_ARCHITECTURES|CUDAARCHS|\w*CUDA_ARCHS|[A-Z]+_CUDA_ARCH_LIST)(?::\w+)?"
-    r"(?:[\"']\]?)?(?:\s*(?:\?=|:=|[=:,])\s*[fr]?(?P<given>\"[^\"]*\"|'[^']*'|[^\s\"')&]*)"
+    r"(?:[\"']\]?)?(?:\s*(?:\?=|:=|[=:,])\s*(?:[fr](?=[\"']))?(?P<given>\"[^\"]*\"|'[^']*'|[^\s\"')&]*)"
     r"|\s+(?P<words>\"[^\"]*\"|'[^']*'|[^)\n\"']*))"
 )
 _EXPRESSION = re.compile(r"(ARCH(?:_LIST|\w*S))(?:[\"'\]]*\s*[=,:]|=[\"']\s*\+)\s*(?!None\b|[fr]?[\"'])([^\W\d]\w*)")
@@ -277,8 +277,8 @@ class _Reader:
 
 def _replaced(names: re.Pattern[str], reference: str, value: str, line: str) -> str:
     """Return a line with a value for each occurrence of a reference: of a loop's variable all have the same one."""
-    whole = f'"{value}"' if " " in value and f"={reference}" in line else value  # a blank does not end it
-    return names.sub(lambda found: whole if found[0] == reference else found[0], line)
+    line = line.replace(f"={reference}", f'="{value}"') if " " in value else line  # a blank does not end it
+    return names.sub(lambda found: value if found[0] == reference else found[0], line)
 
 
 def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool]]:
@@ -314,14 +314,14 @@ def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool
 _CONDITIONAL = {
     "cmake": re.compile(r"\s*(if|elseif|else|endif)\s*\(", re.IGNORECASE),
     "make": re.compile(r"(?!\t)\s*(else ifn?eq|else ifn?def|ifn?eq|ifn?def|else|endif)\b"),
-    "shell": re.compile(r"\s*(if|elif|else|fi|case|esac)\b"),
+    "shell": re.compile(r"\s*(if|elif|else|fi|case|esac)\b(?!:| *\()"),  # no key of YAML, nor PowerShell's
 }
 
 
 def _enter(open_: list[tuple[bool | None, bool | None]], word: str, line: str, cuda: Version) -> None:
     condition = line.partition("(")[2][:-1] if line.endswith(")") and word in ("if", "elseif") else line
     if word.startswith(("if", "case")):
-        state = _holds(condition, cuda) if word != "case" else None
+        state = _holds(condition, cuda)
         open_.append((state, state))
     elif open_ and word in ("endif", "fi", "esac"):
         open_.pop()
@@ -334,7 +334,7 @@ def _enter(open_: list[tuple[bool | None, bool | None]], word: str, line: str, c
 def _of_python(text: str, cuda: Version) -> tuple[Iterator[tuple[int, str, bool]], dict[str, tuple[str, ...]]]:
     """Return the lines of a Python file (or Starlark, or TOML) that set something, and the texts behind its names."""
     silent, conditional = set[int](), set[int]()
-    values: dict[str, tuple[str, ...]] = {}
+    values: dict[str, tuple[str, ...]] = {word: (word,) for word in ("native", "OFF")}
     given: list[tuple[str, ast.expr]] = []
     try:
         nodes = list(ast.walk(ast.parse(text)))
