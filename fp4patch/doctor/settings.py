@@ -314,7 +314,7 @@ def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool
 _CONDITIONAL = {
     "cmake": re.compile(r"\s*(if|elseif|else|endif)\s*\(", re.IGNORECASE),
     "make": re.compile(r"(?!\t)\s*(else ifn?eq|else ifn?def|ifn?eq|ifn?def|else|endif)\b"),
-    "shell": re.compile(r"\s*(if|elif|else|fi|case|esac)\b(?!:| *\()"),  # no key of YAML, nor PowerShell's
+    "shell": re.compile(r"\s*(if|elif|else|fi|case|esac)\b(?![-:]| *\(|.*:$)"),  # no key of YAML, no other's
 }
 
 

@@ -117,7 +117,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         ("setup.py", f"{EXTENSION}A = '12.0a;12.1a'\nos.environ['TORCH_CUDA_ARCH_LIST'] = A\n", "yes"),
         ("setup.py", "env['TORCH_CUDA_ARCH_LIST'] = f'{a}.0'\nx = dict(TORCH_CUDA_ARCH_LIST=chosen())\n", "not-judged"),
         ("setup.py", "run('cmake', '-DCMAKE_CUDA_ARCHITECTURES=native')\n", "no"),
-        ("a.yml", "a:\n  if: $B\n  if ($C) {\n  env:\n    CMAKE_CUDA_ARCHITECTURES: 120f\n", "yes"),
+        ("a.yml", "a:\n  if: $B\n  if-b: c\n  if ($C) {\n  if c:\n  env:\n    CMAKE_CUDA_ARCHITECTURES: 120f\n", "yes"),
         ("setup.py", EXTENSION, "no"),  # not set: plain sm_120 and PTX
     ],
 )  # fmt: skip
