@@ -54,7 +54,7 @@ def refused(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Finding
                 why += ": ptxas refuses the FP4 instructions in it"
                 findings.append(remedies.finding(Level.RED, subject, why, "flags_for_every_nvcc", number=flag[3]))
     for setting in found:
-        if not re.search(r"[^\w.+,;() -]", setting.value) and (wrong := wrong_form(setting.name, setting.value)):
+        if not re.search("[$%{<@`]", setting.value) and (wrong := wrong_form(setting.name, setting.value)):
             why = f"{setting.name}={setting.value}: {wrong}"
             findings.append(remedies.finding(Level.RED, setting.place, why, "list_not_archs", setting=setting.name))
     return findings

@@ -44,7 +44,7 @@ _LIST = re.compile(
     r"(?:[\"']\]?)?(?:\s*(?:\?=|:=|[=:,])\s*(?:[fr](?=[\"']))?(?P<given>\"[^\"]*\"|'[^']*'|[^\s\"')&]*)"
     r"|\s+(?P<words>\"[^\"]*\"|'[^']*'|[^)\n\"']*))"
 )
-_EXPRESSION = re.compile(r"(ARCH(?:_LIST|\w*S))(?:[\"'\]]*\s*[=,:]|=[\"']\s*\+)\s*(?!None\b|[fr]?[\"'])([^\W\d]\w*)")
+_EXPRESSION = re.compile(r"(ARCH(?:_LIST|\w*S))(?:[\"'\]]*\s*[=,:]|=[\"']\s*\+)\s*(?!None\b)([^\W\d]\w*+)(?![\"';-])")
 """A list that an expression of Python gives, and its first name."""
 _GENCODE = re.compile(
     r"arch=\\?[\"']?compute_(?P<arch>[^,\s\"']+)\\?[\"']?\s*,\s*code=\\?[\"']?"
@@ -314,7 +314,7 @@ def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool
 _CONDITIONAL = {
     "cmake": re.compile(r"\s*(if|elseif|else|endif)\s*\(", re.IGNORECASE),
     "make": re.compile(r"(?!\t)\s*(else ifn?eq|else ifn?def|ifn?eq|ifn?def|else|endif)\b"),
-    "shell": re.compile(r"\s*(if|elif|else|fi|case|esac)\b(?![-:]| *\(|.*:$)"),  # no key of YAML, no other's
+    "shell": re.compile(r"\s*(if|elif|else|fi|case|esac)\b(?![-:]|.*[:{]$)"),  # no key of YAML, no other's
 }
 
 
@@ -334,7 +334,7 @@ def _enter(open_: list[tuple[bool | None, bool | None]], word: str, line: str, c
 def _of_python(text: str, cuda: Version) -> tuple[Iterator[tuple[int, str, bool]], dict[str, tuple[str, ...]]]:
     """Return the lines of a Python file (or Starlark, or TOML) that set something, and the texts behind its names."""
     silent, conditional = set[int](), set[int]()
-    values: dict[str, tuple[str, ...]] = {word: (word,) for word in ("native", "OFF")}
+    values: dict[str, tuple[str, ...]] = {}
     given: list[tuple[str, ast.expr]] = []
     try:
         nodes = list(ast.walk(ast.parse(text)))

@@ -103,7 +103,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         (CMAKE, SET.format("$<IF:$<BOOL:${B}>,120f,90>"), "not-judged"),
         ("build.sh", f"case $B in\nx) A=120f;;\n*) A=90;;\nesac\nnvcc {GENCODE.format('$A')}\n", "not-judged"),
         ("build.sh", f"if $B; then A=90; else A=120f; fi\nnvcc {GENCODE.format('$A')} kernel.cu\n", "not-judged"),
-        ("build.sh", f"if $B; then\n  if $C; then\n    echo\n  fi\nfi\nA=120f\nnvcc {GENCODE.format('$A')}\n", "yes"),
+        ("build.sh", f"if $B; then\n  if $C; then\n  :\n  fi\nfi\nif $B; then :; fi\nnvcc {FAMILY}\n", "yes"),
         ("build.sh", f"nvcc {HOPPER} kernel.cu\nnvcc {GENCODE.format('$A')} kernel.cu\n", "not-judged"),
         (CMAKE, SET.format("native") + SET.format("${CMAKE_CUDA_ARCHITECTURES_NATIVE}"), "not-judged"),  # as GGML does
         # Loops over a list; targets and commands that differ are for some sources each, and not followed.
@@ -112,8 +112,10 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         ("build.sh", f"nvcc {HOPPER} -c kernel.cu\nnvcc {FAMILY} -c other.cu\n", "not-judged"),
         ("setup.py", f"f = '{FAMILY}' if {FAMILY!r} in flags else ''\n", "not-judged"),  # a comparison
         # PTX alone, and what PyTorch's extensions take.
+        ("Makefile", "F = -gencode arch=compute_120f,code=compute_120f\n", "reservation"),
         (CMAKE, 'string(APPEND CMAKE_CUDA_FLAGS " -gencode arch=compute_120f,code=compute_120f")\n', "reservation"),
         ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0f'\n", "no"),
+        ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0a;12.1a'\n", "yes"),
         ("setup.py", f"{EXTENSION}A = '12.0a;12.1a'\nos.environ['TORCH_CUDA_ARCH_LIST'] = A\n", "yes"),
         ("setup.py", "env['TORCH_CUDA_ARCH_LIST'] = f'{a}.0'\nx = dict(TORCH_CUDA_ARCH_LIST=chosen())\n", "not-judged"),
         ("setup.py", "run('cmake', '-DCMAKE_CUDA_ARCHITECTURES=native')\n", "no"),
@@ -124,10 +126,10 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
 def test_a_build_file_is_read_as_its_own_program_reads_it(
     doctor: Doctor, tmp_path: Path, name: str, text: str, answer: str
 ) -> None:
-    root = write(tmp_path / "p", kernel__cu=BOTH, other__cu="__global__ void other() {}\n")
-    (root / name).write_text(text)
+    root = write(tmp_path / "p", kernel__cu=BOTH, other__cu="__global__ void other() {}\n", **{name: text})
     _, project = doctor("--cuda", "13.0", root)
     assert set(answers(project).values()) == {answer}
+    assert ("native" in str(project["gpus"])) == ("native" in text and answer == "no")
     assert not any(re.search(r"LIST=.*\df", row["todo"]) for row in project["gpus"])
 
 

@@ -113,9 +113,7 @@ def test_the_same_code_runs_once(build: Build, ran: Callable[..., Executed], tmp
 def test_upstreams_branches_run_on_a_sample_and_a_patchs_on_every_input(
     build: Build, ran: Callable[..., Executed]
 ) -> None:
-    loop = (
-        " + ([&] { float x = v[0]; while (x > 1.f && x < 3e38f) x *= 0.37f; return x == 0.87654321f; }())"  # never true
-    )
+    loop = " + ([&] { float x = v[0]; while (x > 1.f && x < 3e38f) x *= 0.37f; return x == 0.87654321f; }())"  # never
     patched = build("half_pair", A121, "patched", Promise.EXACT, loop)
     assert patched.listing
     assert patched.listing.branches
