@@ -19,7 +19,7 @@ def of_directory(folder: Path) -> ProofReport | None:
     ImageError: a document in it is damaged.
     """
     for place in (folder, folder / "proof"):  # the latter beside an exported wheel
-        documents = (path for pattern in ("*.json", "receipts/*.json") for path in place.glob(pattern))
+        documents = (path for pattern in ("*.json", "receipts/*.json", provenance.SUMS) for path in place.glob(pattern))
         proof = {path.relative_to(place).as_posix(): path.read_bytes() for path in documents if path.is_file()}
         if provenance.receipts_of(proof) and {"pins.json", "verify.json"} & set(proof):
             return _checked(str(folder), "", {}, proof)

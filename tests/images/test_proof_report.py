@@ -1,6 +1,7 @@
 """The re-check of a proof: a real one holds, and each way of tampering with it is found."""
 
 import gc
+import hashlib
 import io
 import json
 import shutil
@@ -11,14 +12,18 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from verify_reports import SM120A, SM121A, report
 
+import fp4patch
 from fp4patch import cli
 from fp4patch.commands.doctor_text import proof_text
+from fp4patch.console import as_json
 from fp4patch.core.errors import ImageError
 from fp4patch.core.results import Verdict
 from fp4patch.images import inspection, provenance
 from fp4patch.images.image import ProofReport
 from fp4patch.images.plan import plan
+from fp4patch.proof.result import BuildResult, VerifyReport, whole
 
 Proof = dict[str, bytes]
 
@@ -46,9 +51,65 @@ def edited(proof: Proof, name: str, change: Callable[[dict[str, Any]], None]) ->
     return proof | {name: json.dumps(document).encode()}
 
 
+def hashed(proof: Proof) -> Proof:
+    """Return the proof with the hashes of its documents, as the Dockerfile makes them."""
+    names = ["verify.json", *sorted(name for name in proof if name.startswith("receipts/"))]
+    lines = [f"{hashlib.sha256(proof[name]).hexdigest()}  {name}\n" for name in names]
+    return proof | {"SHA256SUMS": "".join(lines).encode()}
+
+
 def test_a_real_proof_agrees_with_itself_and_with_its_labels(proof: Proof) -> None:
     assert failed(proof, labels(proof)) == []
     assert failed(proof, None) == []
+    assert proof == hashed(proof)
+
+
+IDLE = replace(report(), target="vllm", version="0.33.0", patches=(), variant="next2", fp4patch=fp4patch.__version__)
+"""A tree that the variant leaves as it is: nothing was compiled, and there is no receipt."""
+
+
+def verified(proof: Proof, *reports: VerifyReport) -> Proof:
+    """Return the proof of its tree and of others."""
+    own = json.loads(proof["verify.json"])
+    others = [json.loads(as_json(report)) for report in reports]
+    verdict = json.loads(as_json(whole(reports)))["verdict"]
+    document = {"schema": 1, "verdict": "pass" if verdict == "nothing" else verdict, "trees": [own, *others]}
+    return hashed(proof | {"verify.json": json.dumps(document).encode()})
+
+
+def test_a_tree_for_which_there_is_nothing_to_do_passes(proof: Proof) -> None:
+    both = verified(proof, IDLE)
+    assert failed(both, None) == []
+    # The labels were made before anybody knew that: they name all patches of the variant for all trees.
+    said = labels(proof)
+    assert failed(both, said | {"io.fp4patch.patches": said["io.fp4patch.patches"] + ", vllm/sm120-family 4"}) == []
+    assert failed(both, said | {"io.fp4patch.patches": said["io.fp4patch.patches"] + ", cutlass/other 4"}) == [
+        "label io.fp4patch.patches"
+    ]
+
+
+def test_where_no_tree_has_anything_to_do_nothing_is_claimed(proof: Proof) -> None:
+    alone = hashed({"pins.json": proof["pins.json"], "verify.json": as_json(IDLE).encode()})
+    said = labels(proof) | {"io.fp4patch.patches": "vllm/sm120-family 4"}
+    assert {finding.verdict for finding in provenance.recheck(alone, None)} == {Verdict.NOTHING, Verdict.PASS}
+    assert [f.subject for f in provenance.recheck(alone, said) if f.verdict is Verdict.NOTHING] == [
+        "receipts",
+        "verify",
+        "architectures",
+    ]
+    assert failed(alone, said) == []
+
+
+def test_a_tree_that_its_build_alone_judges_passes_for_what_was_asked(proof: Proof) -> None:
+    built = BuildResult("vllm/arch-lists", "13.0", "12.1a", "none", "12.1a", "")
+    judged = replace(IDLE, patches=("vllm/keep 1",), builds=(built,), arch=(SM121A,))
+    receipt = {"target": "vllm", "version": "0.33.0", "variant": "next2", "fp4patch": fp4patch.__version__}
+    receipt |= {"patches": ["vllm/keep 1"], "files": {"CMakeLists.txt": {"patches": ["vllm/keep 1"]}}}
+    both = proof | {"receipts/vllm.json": json.dumps(receipt).encode()}
+    assert failed(verified(both, judged), None) == []
+    assert failed(verified(both, replace(judged, arch=(SM120A,))), None) == ["architectures"]
+    wrong = replace(judged, builds=(replace(built, detail="no code for sm_121"),))
+    assert failed(verified(both, wrong), None) == ["verify"]
 
 
 @pytest.mark.parametrize("name", ["variant", "patches", "version", "arch", "vllm", "cutlass", "torch", "cuda"])
@@ -56,26 +117,39 @@ def test_a_label_that_says_something_else_is_found(proof: Proof, name: str) -> N
     assert failed(proof, labels(proof) | {f"io.fp4patch.{name}": "another"}) == [f"label io.fp4patch.{name}"]
 
 
-FAILING: dict[str, Callable[[dict[str, Any]], None]] = {
-    "a check": lambda d: next(r for r in d["results"] if r["checks"])["checks"][0].update(verdict="fail"),
-    "no result": lambda d: d.update(results=[]),
-    "the document": lambda d: d.update(verdict="fail"),
-    "no check": lambda d: d["results"][0].update(checks=[]),
-    "an input": lambda d: d.update(executed={"executions": [{"probe": "x", "verdict": "fail"}], "equivalences": []}),
-    "a build": lambda d: d.update(builds=[{"check": "vllm/arch-lists", "verdict": "fail"}]),
+CHANGES: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
+    "a check": ("verify.json", lambda d: d["results"][0]["checks"][0].update(verdict="fail")),
+    "a count": ("verify.json", lambda d: d["results"][0]["after"].update(instructions=1)),
+    "no check": ("verify.json", lambda d: d["results"][0].update(checks=[])),
+    "a build": ("verify.json", lambda d: d.update(builds=[{"check": "vllm/arch-lists", "verdict": "fail"}])),
+    "a file": ("receipts/cutlass.json", lambda d: next(iter(d["files"].values())).update(pristine_sha256="0" * 64)),
 }
 
 
-@pytest.mark.parametrize("change", FAILING.values(), ids=FAILING)
-def test_a_verdict_is_made_again_from_its_checks(proof: Proof, change: Callable[[dict[str, Any]], None]) -> None:
-    assert "verify" in failed(edited(proof, "verify.json", change), None)
+@pytest.mark.parametrize(("name", "change"), CHANGES.values(), ids=CHANGES)
+def test_a_document_that_was_edited_is_found_by_its_hash(
+    proof: Proof, name: str, change: Callable[[dict[str, Any]], None]
+) -> None:
+    assert failed(edited(proof, name, change), None) == ["hashes"]
+
+
+def test_a_document_that_has_no_hash_is_found(proof: Proof) -> None:
+    without = {name: data for name, data in proof.items() if name != "SHA256SUMS"}
+    assert failed(without, None) == ["hashes"]
+    assert failed(proof | {"SHA256SUMS": b""}, None) == ["hashes"]
+    assert failed(proof | {"SHA256SUMS": proof["SHA256SUMS"] + b"0  receipts/vllm.json\n"}, None) == ["hashes"]
+
+
+@pytest.mark.parametrize("verdict", ["fail", "unsupported"])
+def test_the_verdict_is_that_of_verify(proof: Proof, verdict: str) -> None:
+    assert failed(hashed(edited(proof, "verify.json", lambda d: d.update(verdict=verdict))), None) == ["verify"]
 
 
 def test_an_architecture_that_has_no_result_was_not_looked_at(proof: Proof) -> None:
     def only_say_so(document: dict[str, Any]) -> None:
         document["arch"].append("sm_90")
 
-    claimed = edited(proof, "verify.json", only_say_so)
+    claimed = hashed(edited(proof, "verify.json", only_say_so))
     assert failed(edited(claimed, "pins.json", lambda d: d["judged"].append("sm_90")), None) == ["architectures"]
 
 
@@ -86,6 +160,8 @@ def test_an_architecture_that_has_no_result_was_not_looked_at(proof: Proof) -> N
         ("verify.json", b"{}"),
         ("verify.json", b'{"trees": 7}'),
         ("verify.json", b'{"verdict": "pass", "trees": [[]]}'),
+        ("verify.json", b'{"verdict": "perhaps", "trees": []}'),
+        ("SHA256SUMS", b"\xff"),
         ("receipts/cutlass.json", b"{}"),
         ("receipts/cutlass.json", b'{"target": "cutlass", "version": "1", "variant": [], "files": {"x": 1}}'),
         ("pins.json", b'{"judged": 7}'),
@@ -98,10 +174,10 @@ def test_a_document_of_another_shape_is_one_sentence(proof: Proof, name: str, co
 
 
 def test_a_verdict_about_something_else_is_found(proof: Proof) -> None:
-    other = edited(proof, "verify.json", lambda d: d["patches"].pop())
+    other = hashed(edited(proof, "verify.json", lambda d: d["patches"].pop()))
     assert failed(other, None) == ["receipt of cutlass"]
     idle = edited(proof, "receipts/cutlass.json", lambda d: d["patches"].append("cutlass/upstreamed-by-now 1"))
-    assert failed(idle, None) == []
+    assert failed(hashed(idle), None) == []
     fewer = edited(proof, "pins.json", lambda d: d["judged"].append("sm_120a"))
     assert failed(fewer, None) == ["architectures"]
 
