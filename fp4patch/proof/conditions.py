@@ -4,6 +4,7 @@ import ast
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
@@ -19,6 +20,19 @@ from fp4patch.proof.builds import check_id
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.tree.files import decode
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Code of a changed file that a condition runs, and the program that runs it."""
+
+    path: str
+    shim: Path
+    before: tuple[range, ...]
+    """Its lines in the pristine text; none if it is not there."""
+    after: tuple[range, ...]
+    """The same of the patched text."""
+
 
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1", "13.0")
 
@@ -45,20 +59,20 @@ def evaluate(
     after: Mapping[str, bytes | None],
     patches: Sequence[Patch],
     toolchain: Toolchain,
-) -> tuple[list[BuildResult], dict[str, list[range]]]:
-    """Return the result of each condition in each file that the patches change, and the lines of all of them."""
+) -> tuple[list[BuildResult], list[Cut]]:
+    """Return the result of each condition in each file that the patches change, and the code that was run."""
     results: list[BuildResult] = []
-    lines: dict[str, list[range]] = {}
+    cuts: list[Cut] = []
     changed = {path: content for path, content in after.items() if content and content != before.get(path)}
     checks = ((patch, search, check) for patch in patches for search, check in patch.conditions)
     for patch, search, check in checks:
         for path in filter(glob(search).fullmatch, changed):
-            old, was_wrong, _ = _side(patch, check, check.before, path, before.get(path) or b"", toolchain)
+            old, was_wrong, were = _side(patch, check, check.before, path, before.get(path) or b"", toolchain)
             new, is_wrong, spans = _side(patch, check, check.after, path, changed[path], toolchain)
             detail = "; ".join(filter(None, (was_wrong, is_wrong)))
             results.append(BuildResult(check_id(patch, check), "", path, old, new, detail))
-            lines.setdefault(path, []).extend(spans)
-    return results, lines
+            cuts.append(Cut(path, Path(patch.directory, check.shim), (*were,), (*spans,)))
+    return results, cuts
 
 
 def _side(

@@ -10,9 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
-from fp4patch.catalog.source_files import glob
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Problem
@@ -28,6 +26,8 @@ from fp4patch.edits.new_macros import (
     targets_unseen,
     variables_since,
 )
+from fp4patch.proof.conditions import Cut
+from fp4patch.proof.varied import varied
 
 Contents = Mapping[str, bytes | None]
 _OURS = "FP4PATCH_"
@@ -42,7 +42,7 @@ def dependencies(
     after: Contents,
     probes: Sequence[Probe],
     seen: Collection[Arch],
-    patches: Sequence[Patch],
+    cuts: Sequence[Cut],
 ) -> Iterator[Problem]:
     """Yield a problem for each dependence of the patched files that no check varies.
 
@@ -64,17 +64,27 @@ def dependencies(
             yield Problem(expected, found, advice, file=path, line=line)
     for path in sorted(changed):
         if language(path) == "python":
-            shims = "".join(
-                Path(patch.directory, check.shim).read_text(encoding="utf-8")
-                for patch in patches
-                for search, check in patch.conditions
-                if glob(search).fullmatch(path)
-            )
-            asked = asked_since(old[path], new[path])
-            yield from (_varied(path, line, name) for line, name in asked if not re.search(rf"[\"']{name}[\"']", shims))
+            yield from _of_machines(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
         if language(path) == "cmake":
             with suppress(LexError):
                 yield from (_varied(path, line, name) for line, name in variables_since(old[path], new[path]))
+
+
+def _of_machines(path: str, before: str, after: str, cuts: Sequence[Cut]) -> Iterator[Problem]:
+    """Yield the problems of questions for the machine. One in code that a condition runs, whose program varies what is
+    asked, has its answers."""
+    names = {cut: varied(cut.shim.read_text(encoding="utf-8")) for cut in cuts}
+    for name in dict.fromkeys(name for _, name in asked_since("", after)):
+        varying = [cut for cut in cuts if name in names[cut]]
+        old = _without(before, [span for cut in varying for span in cut.before])
+        new = _without(after, [span for cut in varying for span in cut.after])
+        yield from (_varied(path, line, asked) for line, asked in asked_since(old, new) if asked == name)
+
+
+def _without(text: str, spans: Sequence[range]) -> str:
+    """Return a text with these lines empty."""
+    lines = enumerate(text.split("\n"), 1)
+    return "\n".join("" if any(number in span for span in spans) else line for number, line in lines)
 
 
 def _of_macros(

@@ -103,7 +103,7 @@ def _verify_tree(
     progress(Step(0, None, f"evaluating the build of {tree.target.name}"))
     evaluated = builds.evaluate(pristine, tree, patches)
     progress(Step(0, None, "reading the probes' headers"))
-    held, lines_of_conditions = conditions.evaluate(pristine.overlay, written, patches, toolchain)
+    held, cuts = conditions.evaluate(pristine.overlay, written, patches, toolchain)
     evaluations = (*evaluated.results, *held)
     changed = [path for path, new in written.items() if new is not None and new != pristine.overlay[path]]
     compiled = compile_probes(
@@ -131,13 +131,13 @@ def _verify_tree(
     results, executed = execute_probes(compiled, rows, variant.promise, execute=request.execute)
     _must_be_unchanged(tree, written)
     seen = {result.arch for result in results if result.after} if request.archs is None else set[Arch]()
-    depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen, patches)
+    depends = dependencies(tree.root, tree.target, folded.with_diffs, written, every, seen, cuts)
     lines = coverage(
         folded.with_diffs,
         written,
         compiled.lines,
         _judged(compiled.lines, results, executed),
-        {**lines_of_conditions, **_lines_of_builds(patches, evaluated, folded.authors)},
+        {**_lines_of_conditions(cuts), **_lines_of_builds(patches, evaluated, folded.authors)},
     )
     return VerifyReport(
         variant=variant.name,
@@ -172,6 +172,10 @@ def _judged(
     ran = {(run.probe, run.arch) for run in executed.executions if run.ran.inputs}
     checked = {(row.probe, row.arch) for row in results if row.checks and row.kind is not ProbeKind.HOST}
     return made.keys() & (checked | ran)
+
+
+def _lines_of_conditions(cuts: Sequence[conditions.Cut]) -> dict[str, Sequence[range]]:
+    return {path: [span for cut in cuts if cut.path == path for span in cut.after] for path in {c.path for c in cuts}}
 
 
 def _lines_of_builds(
