@@ -91,7 +91,7 @@ def _trees(proof: Mapping[str, bytes]) -> Trees:
 
 def _is_idle(tree: Mapping[str, Any]) -> bool:
     """Return whether the variant changes nothing in a tree, which then has no receipt and no result."""
-    return tree["verdict"] == Verdict.NOTHING
+    return bool(tree["verdict"] == Verdict.NOTHING)
 
 
 def _hashes(proof: Mapping[str, bytes]) -> Statement:

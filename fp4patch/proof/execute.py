@@ -13,7 +13,8 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import verdict_on
 from fp4patch.proof.compile import FAST, CompiledProbes, Configured
-from fp4patch.proof.execution.executor import Subject, execute
+from fp4patch.proof.execution.code import ProbeCode
+from fp4patch.proof.execution.executor import execute
 from fp4patch.proof.execution.result import Executed, Execution, summary
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import Check, ProbeResult
@@ -33,7 +34,7 @@ def execute_probes(
     executed = Executed(())
     if execute:
         on_host = [
-            Subject(probe.id, probe.executes, arch, "patched", made.content, None, promise)
+            ProbeCode(probe.id, probe.executes, arch, "patched", made.content, None, promise)
             for probe, arch in compiled.pairs
             if probe.kind is ProbeKind.HOST and probe.executes
             if (made := compiled.side(probe.id, arch, "patched")).content
@@ -43,7 +44,7 @@ def execute_probes(
     return with_checks(rows, executed, others), executed
 
 
-def _execute(compiled: CompiledProbes, code: Sequence[Subject]) -> tuple[Execution, ...]:
+def _execute(compiled: CompiledProbes, code: Sequence[ProbeCode]) -> tuple[Execution, ...]:
     request = compiled.request  # its store has the listings of what is executed
     return execute(
         code, toolchain=request.toolchain, store=request.store, threads=request.jobs, progress=request.progress
@@ -64,7 +65,7 @@ def with_checks(results: Sequence[ProbeResult], executed: Executed, others: Chec
     return tuple(replace(row, checks=(*row.checks, *checks.get((row.probe, row.arch), ()))) for row in results)
 
 
-def _subjects(compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Promise) -> list[Subject]:
+def _subjects(compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Promise) -> list[ProbeCode]:
     """Return the kernels to execute, of each probe that states its function.
 
     The patched side of every target, unless it is upstream's code that does not convert there. The pristine side of
@@ -74,7 +75,7 @@ def _subjects(compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Pr
     does = {probe.id: probe.does for probe, _ in compiled.request.probes}
     first = {row.probe: row.arch for row in reversed(rows)}
     reference = first | {row.probe: CARD for row in rows if row.arch == CARD}
-    subjects: list[Subject] = []
+    subjects: list[ProbeCode] = []
     for row in rows:
         both: tuple[tuple[SideName, SassListing | None], ...] = (("pristine", row.before), ("patched", row.after))
         for side, listing in both:
@@ -86,7 +87,7 @@ def _subjects(compiled: CompiledProbes, rows: Sequence[ProbeResult], promise: Pr
             if shown or (side == "patched" and (converts or not same)):
                 cubin = compiled.side(row.probe, row.arch, side).content
                 kept = promise if side == "patched" and not same else Promise.EXACT_BUT_NAN_SIGN
-                subjects.append(Subject(row.probe, what, row.arch, side, cubin, listing, kept))
+                subjects.append(ProbeCode(row.probe, what, row.arch, side, cubin, listing, kept))
     return subjects
 
 
@@ -100,7 +101,7 @@ def _checks_with_other_flags(
     """
     does = {probe.id: probe.does for probe, _ in compiled.request.probes}
     left_alone = {(row.probe, row.arch) for row in rows if row.identical}
-    changed: dict[Subject, Configured] = {}
+    changed: dict[ProbeCode, Configured] = {}
     checks: Checks = {}
 
     def add(code: Configured, holds: object, detail: str) -> None:
@@ -116,7 +117,7 @@ def _checks_with_other_flags(
         if built.listing and not code.same and what and execute_too:
             sampled = replace(what, sampled=True) if isinstance(what, Executes) else what
             kept = Promise.EXACT_BUT_NAN_SIGN if (code.probe, code.arch) in left_alone else promise
-            changed[Subject(code.probe, sampled, code.arch, "patched", built.content, built.listing, kept)] = code
+            changed[ProbeCode(code.probe, sampled, code.arch, "patched", built.content, built.listing, kept)] = code
         elif code.same or built.error:
             add(code, code.same, "the same code" if code.same else built.error.splitlines()[0])
     subjects = _subjects(compiled, rows, promise)

@@ -63,8 +63,8 @@ def _bindings(tree: ast.Module) -> Iterator[tuple[str, _Values]]:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.comprehension):
-            is_listed = isinstance(node.iter, ast.Tuple | ast.List | ast.Set)
-            yield from ((name, node.iter.elts if is_listed else None) for name in _names(node.target))
+            values = node.iter.elts if isinstance(node.iter, ast.Tuple | ast.List | ast.Set) else None
+            yield from ((name, values) for name in _names(node.target))
         elif isinstance(node, ast.Assign):
             yield from ((name, [node.value]) for target in node.targets for name in _names(target))
         elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value:

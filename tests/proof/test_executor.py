@@ -17,7 +17,8 @@ from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof import machine_code
 from fp4patch.proof.execution import sweep
-from fp4patch.proof.execution.executor import Subject, execute
+from fp4patch.proof.execution.code import ProbeCode
+from fp4patch.proof.execution.executor import execute
 from fp4patch.proof.execution.result import Executed, summary
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SideName
@@ -51,7 +52,7 @@ extern "C" __global__ void probe(Load const* source, unsigned int* packed) {{
 """
 ALL = ", ".join(f"v[{k}]" for k in range(8))
 
-Build = Callable[..., Subject]
+Build = Callable[..., ProbeCode]
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def build(toolchain: Toolchain, tmp_path: Path) -> Build:
     ``more`` follows the call.
     """
 
-    def get(called: str, arch: Arch, side: SideName, promise: Promise, more: str = "") -> Subject:
+    def get(called: str, arch: Arch, side: SideName, promise: Promise, more: str = "") -> ProbeCode:
         source = INSTRUCTION if called == "instruction" else ""
         if (ENCODERS / f"{called}.cuh").is_file():
             source, called = (ENCODERS / f"{called}.cuh").read_text(), f"fp4patch_{called}::e2m1_x8({ALL})"
@@ -71,7 +72,7 @@ def build(toolchain: Toolchain, tmp_path: Path) -> Build:
         cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", f"-arch={arch}").read_bytes()
         text = disassembled(toolchain, cubin)
         listing = machine_code.unit_listing(text, cubin)
-        return Subject("lib/eight", EIGHT, arch, side, cubin, listing, promise)
+        return ProbeCode("lib/eight", EIGHT, arch, side, cubin, listing, promise)
 
     return get
 
@@ -157,7 +158,7 @@ def test_a_kernel_that_stores_elsewhere_fails(build: Build, ran: Callable[..., E
 def test_a_whole_kernel_is_compared_with_upstreams_for_the_card(build: Build, ran: Callable[..., Executed]) -> None:
     does = Launches(arguments=("bfloat16[512]", "out uint32[64]"), block=64)
 
-    def whole(called: str, arch: Arch, side: SideName) -> Subject:
+    def whole(called: str, arch: Arch, side: SideName) -> ProbeCode:
         return replace(build(called, arch, side, Promise.EXACT), does=does)
 
     card, same = whole("instruction", A120, "pristine"), whole("half_pair", A121, "patched")

@@ -10,7 +10,8 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store
-from fp4patch.proof.execution.executor import Subject, execute
+from fp4patch.proof.execution.code import ProbeCode
+from fp4patch.proof.execution.executor import execute
 from fp4patch.proof.execution.result import Execution
 from fp4patch.proof.toolchain import Toolchain
 
@@ -34,7 +35,7 @@ def run(tmp_path: Path, toolchain: Toolchain, code: str) -> Execution:
     subprocess.run(command, cwd=tmp_path, check=True)
     does = Executes(input="bfloat16", lanes=2)
     content = (tmp_path / "probe.o").read_bytes()
-    subject = Subject("lib/two", does, Arch(12, 1, "a"), "patched", content, None, Promise.EXACT)
+    subject = ProbeCode("lib/two", does, Arch(12, 1, "a"), "patched", content, None, Promise.EXACT)
     (execution,) = execute([subject], toolchain=toolchain, store=Store(tmp_path / "cache"))
     return execution
 

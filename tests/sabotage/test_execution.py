@@ -18,7 +18,8 @@ from fp4patch.core.process import Runner
 from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof import machine_code
-from fp4patch.proof.execution.executor import Subject, execute
+from fp4patch.proof.execution.code import ProbeCode
+from fp4patch.proof.execution.executor import execute
 from fp4patch.proof.execution.result import Execution
 from fp4patch.proof.probe import Compiler
 from fp4patch.proof.toolchain import Toolchain
@@ -34,7 +35,7 @@ def run(toolchain: Toolchain, does: Executes | Quantizes, code: bytes, upstream:
     for content, side, arch in ((upstream, "pristine", CARD), (code, "patched", ARCH)):
         if content:
             listing = machine_code.unit_listing(disassembled(toolchain, content), content)
-            subjects.append(Subject("lib/mutant", does, arch, side, content, listing, Promise.EXACT))  # type: ignore[arg-type]  # sides
+            subjects.append(ProbeCode("lib/mutant", does, arch, side, content, listing, Promise.EXACT))  # type: ignore[arg-type]  # sides
     # A changed kernel, lifter or comparison is executed anew.
     return execute(subjects, toolchain=toolchain, store=Store(cache_dir() / "executions"))[-1]
 
