@@ -27,12 +27,27 @@ from fp4patch.edits.new_macros import (
     variables_since,
 )
 from fp4patch.proof.conditions import Cut
+from fp4patch.proof.evidence import Evidence
 from fp4patch.proof.varied import varied
 
 Contents = Mapping[str, bytes | None]
 _OURS = "FP4PATCH_"
 """Begins the macros of pasted encoders; trees inside of a tree have them too, once they are patched."""
 _NAMED_AFTER_TARGET = re.compile(r"SM_?\d{2,3}")
+
+
+def unvaried(evidence: Evidence) -> Iterator[Problem]:
+    """Yield a problem for each dependence of the patched files that no check varies.
+
+    Conditions on targets are compared with those that something was compiled for, and not looked at where the targets
+    are others than the variant's own.
+    """
+    subject = evidence.subject
+    compiled = {pair.arch for pair in evidence.compiled.pairs if pair.after.listing}
+    seen = compiled if subject.probes.own_targets else set[Arch]()
+    probes = [probe for probe, _ in (*subject.probes.ran, *subject.probes.aside)]
+    root, target = subject.tree.root, subject.tree.target
+    yield from dependencies(root, target, subject.folded.with_diffs, subject.written, probes, seen, evidence.cuts)
 
 
 def dependencies(
@@ -56,12 +71,21 @@ def dependencies(
     with suppress(LexError):  # no line of a text that is not understood counts as judged
         yield from _of_macros(root, target, c_before, c_after, {name for probe in probes for name in probe.defines})
         for path, line, pragma in new_lines(c_before, c_after, pragmas):
-            expected, advice = "code after the patched text that is read as before", "remove it from the patch"
-            yield Problem(expected, f"`{pragma}`", advice, file=path, line=line)
+            yield Problem(
+                expected="code after the patched text that is read as before",
+                found=f"`{pragma}`",
+                help="remove it from the patch",
+                file=path,
+                line=line,
+            )
         for path, line, condition, arch in targets_unseen(c_before, c_after, seen) if seen else ():
-            expected, found = "code that some target has that was compiled", f"`{condition}` for {arch}"
-            advice = "let a probe name the target in `also`, or correct the condition"
-            yield Problem(expected, found, advice, file=path, line=line)
+            yield Problem(
+                expected="code that some target has that was compiled",
+                found=f"`{condition}` for {arch}",
+                help="let a probe name the target in `also`, or correct the condition",
+                file=path,
+                line=line,
+            )
     for path in sorted(changed):
         if language(path) == "python":
             yield from _of_machines(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
@@ -99,14 +123,23 @@ def _of_macros(
     yield from (_varied(*found) for found in read if found[2] not in of_targets & defined)
     for path, line, name in written:
         if name in defined:
-            advice = "give the patch a macro of its own"
-            yield Problem("macros of the tree as they were", f"`{name}` is defined anew", advice, file=path, line=line)
+            yield Problem(
+                expected="macros of the tree as they were",
+                found=f"`{name}` is defined anew",
+                help="give the patch a macro of its own",
+                file=path,
+                line=line,
+            )
 
 
 def _varied(path: str, line: int, name: str) -> Problem:
-    expected = "text that is the same in every build, or a check of each"
-    advice = "remove it from the patch, or give a probe or a condition that varies it"
-    return Problem(expected, f"`{name}`, which no check varies", advice, file=path, line=line)
+    return Problem(
+        expected="text that is the same in every build, or a check of each",
+        found=f"`{name}`, which no check varies",
+        help="remove it from the patch, or give a probe or a condition that varies it",
+        file=path,
+        line=line,
+    )
 
 
 def _defined(root: Path, target: Target, names: Collection[str], written: Collection[str]) -> set[str]:

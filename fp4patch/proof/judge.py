@@ -1,4 +1,4 @@
-"""Judge what the probes came to by the variant's rules.
+"""Judge the machine code of the probes by the variant's rules, its recorded counts, and what upstream's code does.
 
 Nothing is passed over: a rule that met no probe and a probe that met no rule are both problems.
 """
@@ -6,7 +6,6 @@ Nothing is passed over: a rule that met no probe and a probe that met no rule ar
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from fp4patch.catalog.probe import Probe, ProbeKind
@@ -15,12 +14,14 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.results import Problem, Verdict, verdict_on
 from fp4patch.core.wording import counted
 from fp4patch.proof import counts
-from fp4patch.proof.compile import SIDES, CompiledProbes
-from fp4patch.proof.counts import Records, limit_of
+from fp4patch.proof.compile import Pair
+from fp4patch.proof.counts import limit_of
+from fp4patch.proof.evidence import Evidence, OnRow
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import defined_once
 from fp4patch.proof.probe import Compilation
 from fp4patch.proof.result import Check, ProbeResult, is_same
+from fp4patch.proof.subject import Subject
 from fp4patch.sass.instruction import InstructionClass
 from fp4patch.sass.text import CLASS_OF
 
@@ -33,8 +34,24 @@ _CLASS_OF_METRIC: dict[Metric, InstructionClass] = {
 # What a kernel does for others: it writes where they see it, or calls what may. STL and STS are for itself.
 _ACTS = frozenset(
     (
-        *("ATOM", "ATOMG", "CALL", "RED", "REDAS", "REDG", "ST", "STAS", "STG", "SUATOM", "SURED", "SUST"),
-        *("UBLKCP", "UBLKRED", "UREDGR", "USTGR", "UTMAREDG", "UTMASTG"),
+        "ATOM",
+        "ATOMG",
+        "CALL",
+        "RED",
+        "REDAS",
+        "REDG",
+        "ST",
+        "STAS",
+        "STG",
+        "SUATOM",
+        "SURED",
+        "SUST",
+        "UBLKCP",
+        "UBLKRED",
+        "UREDGR",
+        "USTGR",
+        "UTMAREDG",
+        "UTMASTG",
     )
 )
 _BEGINS = re.compile(r"\^(?P<name>\w+?)(?=\w[*?{]|\W|$)")
@@ -50,40 +67,76 @@ def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
     )
 
 
-def judged(compiled: CompiledProbes, rules: Sequence[Rule], records: Records | None = None) -> tuple[ProbeResult, ...]:
-    """Return a row for each probe and architecture that was compiled.
+def by_rules(evidence: Evidence) -> Iterator[OnRow]:
+    """Yield each condition of the variant's rules; of what has no machine code, that it compiles or why not."""
+    for pair in evidence.compiled.pairs:
+        rules = [rule for rule in evidence.subject.rules if concerns(rule, pair.probe, pair.arch)]
+        before, after = pair.before.listing, pair.after.listing
+        for check in judge(rules, before, after) if after else _unread(pair.probe, pair.before, pair.after):
+            yield OnRow(pair.probe.id, pair.arch, check)
 
-    ``records`` are the variant's counts; None: counts are not compared.
-    """
+
+def by_counts(evidence: Evidence) -> Iterator[OnRow]:
+    """Yield the comparison of changed code with the variant's recorded counts, where it has some."""
+    for pair in evidence.compiled.pairs:
+        limit = _limit(evidence.subject, pair)
+        if limit and pair.after.listing and not pair.identical:
+            yield OnRow(pair.probe.id, pair.arch, counts.check(limit, pair.after.listing))
+
+
+def by_effects(evidence: Evidence) -> Iterator[OnRow]:
+    """Yield a failure for each effect of changed code that upstream's code does not have."""
     pristine: dict[str, list[SassListing]] = {}
-    for probe, arch in compiled.pairs:
-        if listing := compiled.side(probe.id, arch, "pristine").listing:
-            pristine.setdefault(probe.id, []).append(listing)
-    rows = []
-    for probe, arch in compiled.pairs:
-        before, after = (compiled.side(probe.id, arch, side) for side in SIDES)
-        limit = limit_of(records or {}, compiled.request.toolchain.info.nvcc, probe.id, arch)
-        own = [rule for rule in rules if concerns(rule, probe, arch)]
-        row = ProbeResult(
-            probe=probe.id,
-            title=probe.title,
-            arch=arch,
-            kind=probe.kind,
-            before=before.listing,
-            after=after.listing,
-            checks=judge(own, before.listing, after.listing) if after.listing else _unread(probe, before, after),
-            error=after.error or before.error,
-            cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
-            forced=any("FORCE" in name for name in probe.defines),
+    for pair in evidence.compiled.pairs:
+        if pair.before.listing:
+            pristine.setdefault(pair.probe.id, []).append(pair.before.listing)
+    for pair in evidence.compiled.pairs:
+        if pair.after.listing and not pair.identical:
+            found = effects(pair.after.listing, pristine.get(pair.probe.id, ()))
+            yield from (OnRow(pair.probe.id, pair.arch, check) for check in found)
+
+
+def missing(evidence: Evidence) -> tuple[Problem, ...]:
+    """Return the problems of missing checks. Where the variant changes nothing, that no probe ran is no mistake."""
+    subject = evidence.subject
+    ran = [(pair.probe, pair.arch) for pair in evidence.compiled.pairs]
+    if not (ran or subject.folded.applied):
+        return ()
+    aside = [probe for probe, _ in subject.probes.aside]
+    return missing_checks(subject.rules, ran, subject.probes.archs, aside, builds=bool(evidence.builds))
+
+
+def rows(evidence: Evidence, checks: Mapping[tuple[str, Arch], Sequence[Check]]) -> tuple[ProbeResult, ...]:
+    """Return a row for each probe and architecture that was compiled, with its checks."""
+    return tuple(
+        ProbeResult(
+            probe=pair.probe.id,
+            title=pair.probe.title,
+            arch=pair.arch,
+            kind=pair.probe.kind,
+            before=pair.before.listing,
+            after=pair.after.listing,
+            checks=tuple(checks.get((pair.probe.id, pair.arch), ())),
+            error=pair.after.error or pair.before.error,
+            cached=pair.after.cached and (pair.before.cached or pair.probe.kind is ProbeKind.HOST),
+            forced=any("FORCE" in name for name in pair.probe.defines),
+            unrecorded=_is_unrecorded(evidence.subject, pair),
         )
-        if after.listing and not row.identical:
-            more = [counts.check(limit, after.listing)] if limit else []
-            more += effects(after.listing, pristine.get(probe.id, ()))
-            # A whole source file is upstream's code for the most part, and grows with it.
-            unrecorded = not limit and probe.kind is ProbeKind.SASS
-            row = replace(row, checks=(*row.checks, *more), unrecorded=unrecorded)
-        rows.append(row)
-    return tuple(rows)
+        for pair in evidence.compiled.pairs
+    )
+
+
+def _limit(subject: Subject, pair: Pair) -> str:
+    return limit_of(subject.records, subject.toolchain.info.nvcc, pair.probe.id, pair.arch)
+
+
+def _is_unrecorded(subject: Subject, pair: Pair) -> bool:
+    """Return whether nothing says how long changed code may be.
+
+    A whole source file is upstream's code for the most part, and grows with it.
+    """
+    is_changed = bool(pair.after.listing) and not pair.identical
+    return is_changed and pair.probe.kind is ProbeKind.SASS and not _limit(subject, pair)
 
 
 def _unread(probe: Probe, before: Compilation, after: Compilation) -> tuple[Check, ...]:
@@ -156,7 +209,7 @@ def _widest_store(listing: SassListing) -> int:
     return max(widths, default=0)
 
 
-def unjudged(
+def missing_checks(
     rules: Sequence[Rule],
     ran: Sequence[tuple[Probe, Arch]],
     archs: Sequence[Arch],
@@ -172,25 +225,52 @@ def unjudged(
     """
     problems = []
     if not ran and (aside or not builds):
-        problems.append(Problem("at least one probe", "none ran", "the variant's patches have no probes"))
+        problems.append(
+            Problem(
+                expected="at least one probe",
+                found="none ran",
+                help="the variant's patches have no probes",
+            )
+        )
     elif aside and all(probe.kind is ProbeKind.HOST for probe, _ in ran):
-        help_ = "only host code was compiled; the reasons are beside the probes that did not run"
-        problems.append(Problem("at least one probe whose machine code is judged", "all were set aside", help_))
+        problems.append(
+            Problem(
+                expected="at least one probe whose machine code is judged",
+                found="all were set aside",
+                help="only host code was compiled; the reasons are beside the probes that did not run",
+            )
+        )
     for rule in rules:
         name = f"rule for {', '.join(rule.probes)} on {', '.join(rule.arch)}"
         problems += _misspelt(rule, name)
         met = [*ran, *((probe, arch) for probe in aside for arch in archs)]
         if any(rule.is_for(arch) for arch in archs) and not any(concerns(rule, probe, arch) for probe, arch in met):
-            expected = f"a probe to which the {name} applies"
-            problems.append(Problem(expected, "none ran", "correct the rule in the variant's file"))
+            problems.append(
+                Problem(
+                    expected=f"a probe to which the {name} applies",
+                    found="none ran",
+                    help="correct the rule in the variant's file",
+                )
+            )
     for name, number in Counter(f"{probe.id} on {arch}" for probe, arch in ran).items():
         if number > 1:
-            help_ = "one would hide what another came to: give each a name of its own"
-            problems.append(Problem(f"one probe {name}", f"{number} of that name", help_))
+            problems.append(
+                Problem(
+                    expected=f"one probe {name}",
+                    found=f"{number} of that name",
+                    help="one would hide what another came to: give each a name of its own",
+                )
+            )
     for probe, arch in ran:
         if probe.kind is not ProbeKind.HOST and not any(concerns(rule, probe, arch) for rule in rules):
-            help_ = "its machine code was compared and judged by nothing; add a rule to the variant's file"
-            problems.append(Problem(f"a rule for {probe.id} on {arch}", "none", help_, probe.patch))
+            problems.append(
+                Problem(
+                    expected=f"a rule for {probe.id} on {arch}",
+                    found="none",
+                    help="its machine code was compared and judged by nothing; add a rule to the variant's file",
+                    patch=probe.patch,
+                )
+            )
     return tuple(problems)
 
 
@@ -199,8 +279,11 @@ def _misspelt(rule: Rule, name: str) -> Iterator[Problem]:
     for pattern in (*rule.requires, *rule.forbids):
         begins = _BEGINS.match(pattern)
         if begins and not any(opcode.startswith(begins["name"]) for opcode in CLASS_OF):
-            expected = f"an instruction that matches {pattern} of the {name}"
-            yield Problem(expected, "none has such a name", "correct the rule in the variant's file")
+            yield Problem(
+                expected=f"an instruction that matches {pattern} of the {name}",
+                found="none has such a name",
+                help="correct the rule in the variant's file",
+            )
 
 
 def _checks(rule: Rule, before: SassListing | None, after: SassListing) -> Iterator[Check]:

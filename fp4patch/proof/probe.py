@@ -112,11 +112,16 @@ class Compiler:
         status, log = self._nvcc.run(
             [
                 self.toolchain.nvcc,
-                *(*self.toolchain.flags, *flags),
+                *self.toolchain.flags,
+                *flags,
                 *(f"-I{folder / include}" for include in self.target.include if (folder / include).is_dir()),
                 *(f"-I{place}" for place in (*real, *_stand_ins(probe, source))),
-                *("-keep", "-keep-dir", scratch, "-o", product),
-                *((f"-I{source.parent}", written) if text else (source,)),
+                "-keep",
+                "-keep-dir",
+                scratch,
+                "-o",
+                product,
+                *([f"-I{source.parent}", written] if text else [source]),
             ],
             scratch,
         )
@@ -147,7 +152,8 @@ class Compiler:
             kind = ["-c", target, *(HOST_WITH_LINES if probe.does else ())]
         own = (*more, *self.target.compile)
         return [
-            *(*kind, *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in own))),
+            *kind,
+            *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in own)),
             *own,
             *(f"-D{name}={value}" for name, value in probe.defines.items()),
         ]
@@ -162,9 +168,22 @@ class Compiler:
             raise ProofError(f"{error.filename} cannot be read: {error.strerror}") from error
         return key(
             source_hash("fp4patch.proof"),
-            *(info.nvcc, info.ptxas, info.host_compiler, self.toolchain.fingerprint, headers),
-            *("include", *self.target.include, side.digest, *probe.include),
-            *("flags", *flags, "watched", *side.watched, "text", text, source.name),
+            info.nvcc,
+            info.ptxas,
+            info.host_compiler,
+            self.toolchain.fingerprint,
+            headers,
+            "include",
+            *self.target.include,
+            side.digest,
+            *probe.include,
+            "flags",
+            *flags,
+            "watched",
+            *side.watched,
+            "text",
+            text,
+            source.name,
             *self._own_files(source, text, tuple(_stand_ins(probe, source))),
         )
 

@@ -166,9 +166,11 @@ class VerifyReport(Report):
         """PASS only if something was checked, and all of it passed."""
         if not (self.patches or self.results or self.builds or self.problems):
             return Verdict.NOTHING
-        judged: list[Verdict] = [*(row.verdict for row in self.results), *(build.verdict for build in self.builds)]
-        executions = (execution.verdict for execution in self.executed.executions)
-        return verdict_on(judged and not overall([*judged, *executions]).failed and not self.problems)
+        judged: list[Verdict] = [row.verdict for row in self.results]
+        judged += [build.verdict for build in self.builds]
+        # An execution of patched code is a check of its row; upstream's code has no row.
+        upstreams = [run.verdict for run in self.executed.executions if run.side == "pristine"]
+        return verdict_on(judged and not overall([*judged, *upstreams]).failed and not self.problems)
 
 
 @dataclass(frozen=True)

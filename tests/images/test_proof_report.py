@@ -103,7 +103,12 @@ def test_where_no_tree_has_anything_to_do_nothing_is_claimed(proof: Proof) -> No
 def test_a_tree_that_its_build_alone_judges_passes_for_what_was_asked(proof: Proof) -> None:
     built = BuildResult("vllm/arch-lists", "13.0", "12.1a", "none", "12.1a", "")
     judged = replace(IDLE, patches=("vllm/keep 1",), builds=(built,), arch=(SM121A,))
-    receipt = {"target": "vllm", "version": "0.33.0", "variant": "next2", "fp4patch": fp4patch.__version__}
+    receipt: dict[str, Any] = {
+        "target": "vllm",
+        "version": "0.33.0",
+        "variant": "next2",
+        "fp4patch": fp4patch.__version__,
+    }
     receipt |= {"patches": ["vllm/keep 1"], "files": {"CMakeLists.txt": {"patches": ["vllm/keep 1"]}}}
     both = proof | {"receipts/vllm.json": json.dumps(receipt).encode()}
     assert failed(verified(both, judged), None) == []

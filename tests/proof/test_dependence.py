@@ -20,7 +20,7 @@ def problems(
     before: str,
     after: str,
     *cuts: Cut,
-    defines: dict[str, str] | None = None,
+    defines: dict[str, str | int] | None = None,
     seen: tuple[Arch, ...] = SEEN,
 ) -> list[str]:
     """Return place and finding of each dependence of one patched file."""

@@ -8,7 +8,7 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict, overall
-from fp4patch.proof.judge import effects, judge, unjudged
+from fp4patch.proof.judge import effects, judge, missing_checks
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import Check
 from fp4patch.sass.instruction import Instruction, InstructionClass
@@ -88,10 +88,10 @@ def test_code_that_the_compiler_left_nothing_of_fails_whatever_it_satisfies(opco
 @pytest.mark.parametrize("pattern", [r"^F2PF\..*\bE2M1\b", "^OMMAS", "^f2fp"])
 def test_a_pattern_for_an_instruction_that_does_not_exist_is_a_problem(pattern: str) -> None:
     for mistaken in (rule(forbids=(pattern,)), rule(requires=(pattern,))):
-        (problem,) = unjudged([mistaken], [(PROBE, A120)], [A120])
+        (problem,) = missing_checks([mistaken], [(PROBE, A120)], [A120])
         assert pattern in problem.expected
     for right in (r"^F2FP\.", "^F2", "^HFMAX*", "^(BRA|CALL)", "E2M1"):
-        assert unjudged([rule(forbids=(right,))], [(PROBE, A120)], [A120]) == ()
+        assert missing_checks([rule(forbids=(right,))], [(PROBE, A120)], [A120]) == ()
 
 
 OTHER, X16 = replace(PROBE, patch="lib/other"), replace(PROBE, name="x16")
@@ -121,7 +121,7 @@ def test_a_rule_and_a_probe_that_meet_nothing_are_problems_where_they_were_asked
     rules: list[Rule], ran: list[Probe], aside: list[Probe], builds: bool, expected: list[str]
 ) -> None:
     """What was set aside for a reason, and rules for other targets, are none."""
-    problems = unjudged(rules, [(probe, A120) for probe in ran], [A120], aside, builds=builds)
+    problems = missing_checks(rules, [(probe, A120) for probe in ran], [A120], aside, builds=builds)
     assert [problem.expected for problem in problems] == expected
 
 

@@ -1,5 +1,6 @@
 """Probes that are compiled as one translation unit: the same code as alone, and each with its own error."""
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,16 +9,19 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from verified import TARGET, Verified, verified
+from verified import Verified, subject, verified
 
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
+from fp4patch.proof import machine_code
 from fp4patch.proof import probe as compiler
-from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
+from fp4patch.proof.compile import CONFIGURATIONS
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.steps import Nvcc
+from fp4patch.proof.subject import Means, Probes
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.sass import text
@@ -58,7 +62,7 @@ def run(
     together: str,
     lib: str = LIB,
     flags: Mapping[str, int | str] = MappingProxyType({}),
-    **settings: object,
+    **settings: Any,
 ) -> Verified:
     """``flags``: macros of the probes whose number begins with 0. The pristine header has a line more, and no code."""
     tree = tmp_path / "tree"
@@ -69,9 +73,12 @@ def run(
     probe = Probe(name="", title="", source=source.name, patch="lib/p", together=together)
     defines = {n: {**(flags if n.startswith("0") else {}), **({"TIMES": n} if n else {})} for n in times}
     probes = [(replace(probe, name=f"times-{n}", defines=defines[n]), source) for n in times]
-    views = {"before": SourceView(tree, {"include/lib.h": f"{lib}\n".encode()}), "after": SourceView(tree)}
-    given: dict[str, Any] = views | {"archs": [A121], "store": Store(CACHE)} | settings
-    return verified(CompileRequest(target=TARGET, probes=probes, toolchain=toolchain, **given), RULES)
+    pristine = settings.pop("pristine", SourceView(tree, {"include/lib.h": f"{lib}\n".encode()}))
+    means = Means(**({"store": Store(CACHE)} | {name: settings.pop(name) for name in MEANS & settings.keys()}))
+    return verified(subject(pristine, Probes(ran=probes, archs=[A121], **settings), RULES, toolchain), means)
+
+
+MEANS = {"store", "jobs", "progress"}
 
 
 def test_what_many_threads_need_is_read_by_one(
@@ -95,6 +102,21 @@ def test_what_many_threads_need_is_read_by_one(
     monkeypatch.setattr(compiler, "_own_files", slowly_too)
     run(tmp_path, toolchain, same, "", jobs=8)
     assert (text.read_sections.cache_info().misses, len(asked)) == (1, 1)
+
+
+def test_what_one_thread_reads_holds_up_no_other(
+    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads read two listings at the same time, or neither ends."""
+    read, both = machine_code.unit_listing, threading.Barrier(2)
+
+    def together(*arguments: Any) -> SassListing:
+        both.wait(60)
+        return read(*arguments)
+
+    monkeypatch.setattr(machine_code, "unit_listing", together)
+    found = run(tmp_path, toolchain, ["2", "3"], "", jobs=2, pristine=SourceView(tmp_path / "tree"))
+    assert {one.verdict for one in found.results} == {Verdict.PASS}
 
 
 def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: Toolchain) -> None:
@@ -125,7 +147,10 @@ def test_a_macro_for_the_headers_makes_a_unit_of_its_own(tmp_path: Path, toolcha
 
 def test_what_no_patch_changes_is_compiled_once_for_both_sides(tmp_path: Path, toolchain: Toolchain) -> None:
     steps = list[str]()
-    given: dict[str, Any] = {"before": SourceView(tmp_path / "tree"), "progress": lambda step: steps.append(step.what)}
+    given: dict[str, Any] = {
+        "pristine": SourceView(tmp_path / "tree"),
+        "progress": lambda step: steps.append(step.what),
+    }
     one, two = (run(tmp_path, toolchain, ["2", "3"], "all", configured=[A121], **views) for views in (given, {}))
     assert steps == ["compiling", "compiling lib/times-2 and 1 more sm_121a pristine and patched"]
     assert [(row.before, row.after) for row in one.results] == [(row.before, row.after) for row in two.results]
@@ -165,7 +190,7 @@ def test_those_that_the_assembler_refuses_are_told_from_the_others_at_once(
 @pytest.mark.parametrize("every", [False, True])
 def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolchain, every: bool) -> None:
     found = run(
-        tmp_path, toolchain, ["2", "3"], "" if every else "all", configured=[A121], configure_all=every
+        tmp_path, toolchain, ["2", "3"], "" if every else "all", configured=[A121], every=every
     ).compiled.configured
     assert {(one.probe, one.flags) for one in found} == {
         (f"lib/times-{n}", flags) for n in (2, 3) for flags in CONFIGURATIONS
@@ -176,7 +201,7 @@ def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolc
 
 def test_another_function_beside_the_kernel_is_a_failure(tmp_path: Path, toolchain: Toolchain) -> None:
     lib = "__device__ __noinline__ float scale(float x) { return x * 3.0f; }"
-    found = run(tmp_path, toolchain, ["2"], "", lib=lib, configured=[A121], configure_all=True).compiled.configured
+    found = run(tmp_path, toolchain, ["2"], "", lib=lib, configured=[A121], every=True).compiled.configured
     (one,) = (one for one in found if not one.built.listing)
     assert one.flags == ("-rdc=true",)
     assert one.built.error

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from processes import alive, wait_for
-from verified import TARGET, Verified, verified
+from verified import TARGET, Verified, subject, verified
 
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Rule
@@ -18,8 +18,8 @@ from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
 from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
-from fp4patch.proof.compile import CompileRequest
 from fp4patch.proof.result import ProbeResult
+from fp4patch.proof.subject import Means, Probes
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
 from fp4patch.sass.instruction import InstructionClass
@@ -79,20 +79,15 @@ class Bench:
         source = self.folder / "probe.cu"
         source.write_text('#include "lib.h"\n' + self.source)
         self.progress.clear()
-        request = CompileRequest(
-            before=SourceView(self.tree, self.pristine),
-            after=SourceView(self.tree),
-            target=TARGET,
-            probes=[(self.probe(), source)],
-            archs=archs,
-            toolchain=self.toolchain,
-            headers=self.headers,
-            jobs=2,
-            watched=[SCALE],
-            store=Store(cache or self.cache),
-            progress=self.progress.append,
+        looked_at = subject(
+            SourceView(self.tree, self.pristine),
+            Probes(ran=[(self.probe(), source)], archs=archs),
+            self.rules,
+            self.toolchain,
+            self.headers,
         )
-        return verified(request, self.rules)
+        means = Means(store=Store(cache or self.cache), jobs=2, progress=self.progress.append)
+        return verified(looked_at, means)
 
     def one(self, arch: Arch, cache: Path | None = None) -> ProbeResult:
         (result,) = self.run(arch, cache=cache).results

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fp4patch.proof.execution.result import Ran
+from fp4patch.proof.turns import Turns
 from fp4patch.sass.bit_functions import Symbols
 
 
@@ -17,7 +18,7 @@ class Scheduler:
         self._following = threading.Lock()
         self._sweeping = threading.Lock()
         self._swept: dict[object, Ran] = {}
-        self._turns: dict[object, threading.Lock] = {}
+        self._turns = Turns()
 
     @contextmanager
     def symbols(self) -> Iterator[Symbols]:
@@ -40,7 +41,7 @@ class Scheduler:
         if function is None:
             yield None
             return
-        with self._turns.setdefault(function, threading.Lock()):
+        with self._turns.of(function):
             yield self._swept.get(function)
 
     def keep(self, function: object, ran: Ran) -> None:

@@ -62,7 +62,8 @@ def build(
         f"-DFP4PATCH_PARAMETERS={kernel.layout.parameters}",
         f"-DFP4PATCH_BLOCK_SIZE={kernel.layout.block_size}",
     )
-    how = ("-O0",) if quick else (*_FAST, *_WIDE, *(() if "goto " in kernel.c else _STRAIGHT))
+    straight = () if "goto " in kernel.c else _STRAIGHT
+    how = ("-O0",) if quick else (*_FAST, *_WIDE, *straight)
     compile_host(folder, texts, [str(compiler), *how, *defines, "sweep.c", "-o", "sweep", "-lm"], environ)
     return folder / "sweep"
 
