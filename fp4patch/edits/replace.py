@@ -39,13 +39,14 @@ class Condition(Manifest):
     """
 
     shim: FileBeside
-    """File beside ``patch.toml`` that runs the code: C++ that includes ``code.inc``, or Python that gets the path of
-    the code. Its arguments are capabilities (``12.1``); it prints those for which the code goes on."""
+    """File beside ``patch.toml`` that runs the code: C++ (``.cpp``) that includes ``code.inc``, or Python (``.py``) or
+    CMake (``.cmake``) that gets the path of the code. Its arguments are capabilities (``12.1``); it prints those for
+    which the code goes on."""
     begins: str = ""
-    """C++ tokens with which the code begins; of Python the name of a function, or one that statements have. Empty: what
-    the edit is about."""
+    """C++ tokens with which the code begins; of Python the name of a function, or one that statements have; of CMake
+    the first command. Empty: what the edit is about."""
     through: str = ""
-    """C++ tokens after these, whose block ends the code. Empty: the block of ``begins``."""
+    """C++ tokens after these, whose block ends the code; of CMake the last command. Empty: the block of ``begins``."""
     before: tuple[str, ...]
     """Capabilities for which the pristine code must go on, of all that NVIDIA has since 7.5."""
     after: tuple[str, ...]

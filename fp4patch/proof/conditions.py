@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
+from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.source_files import glob
 from fp4patch.core import process
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
+from fp4patch.edits.cmake import parse
 from fp4patch.edits.cxx import block, lex, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.replace import Condition
@@ -81,9 +83,9 @@ def _side(
     """Return the capabilities for which the code of one side goes on, what is wrong with them, and its lines."""
     try:
         text = decode(content, path)
-        spans = _python(text, check) if path.endswith(".py") else [_cxx(text, check)]
+        spans = _SPANS[Path(check.shim).suffix](text, check)
         code = "".join(f"{text[start:end]}\n" for start, end in spans)
-        holds = _capabilities(Path(patch.directory, check.shim), code, toolchain, python=path.endswith(".py"))
+        holds = _capabilities(Path(patch.directory, check.shim), code, toolchain)
     except ProofError as error:
         return error.message, error.help or error.message, []
     except (SyntaxError, LexError) as error:
@@ -93,14 +95,19 @@ def _side(
     return holds, "" if holds == wanted else f"expected {wanted}, got {holds}", lines
 
 
-def _capabilities(shim: Path, text: str, toolchain: Toolchain, *, python: bool) -> str:
-    """Return the capabilities for which the code goes on."""
+def _capabilities(shim: Path, text: str, toolchain: Toolchain) -> str:
+    """Return the capabilities for which the code goes on. A shim's suffix tells its language."""
     with tempfile.TemporaryDirectory(prefix="fp4patch-condition-") as scratch:
         folder = Path(scratch)
         code = folder / "code.inc"
         code.write_text(text, encoding="utf-8")
         command: list[str | Path] = [sys.executable, "-I", "-B", shim, code]
-        if not python:
+        if shim.suffix == ".cmake":
+            program = cmake()
+            if program is None:
+                raise ProofError("there is no cmake to run the code with", help="pip install cmake")
+            command = [program, "-P", shim, code]
+        elif shim.suffix != ".py":
             command = [folder / "condition"]
             (folder / "targets.inc").write_text("".join(_targets()), encoding="utf-8")
             includes = f"-I{folder}", f"-I{shim.parent}"
@@ -115,7 +122,7 @@ def _capabilities(shim: Path, text: str, toolchain: Toolchain, *, python: bool) 
         return " ".join(done.out.split()) or "none"
 
 
-def _cxx(text: str, check: Condition) -> tuple[int, int]:
+def _cxx(text: str, check: Condition) -> list[tuple[int, int]]:
     source = lex(text)
     begins, through = words(check.begins), words(check.through)
     found = source.find(begins)
@@ -124,7 +131,19 @@ def _cxx(text: str, check: Condition) -> tuple[int, int]:
     inside = block(source, last + len(through or begins)) if last is not None else None
     if first is None or inside is None:
         raise ProofError(f"there is no one `{check.begins}` with `{check.through or 'a block'}`")
-    return source.starts[first], source.starts[inside.stop] + 1
+    return [(source.starts[first], source.starts[inside.stop] + 1)]
+
+
+def _cmake(text: str, check: Condition) -> list[tuple[int, int]]:
+    """Return the commands from the one that is ``begins`` to the next one that is ``through``."""
+    commands = parse(text).commands
+    begins, through = (parse(of).commands[0].meaning for of in (check.begins, check.through))
+    found = [at for at, command in enumerate(commands) if command.meaning == begins]
+    behind = commands[found[0] :] if len(found) == 1 else ()
+    last = next((command for command in behind if command.meaning == through), None)
+    if last is None:
+        raise ProofError(f"there is no one `{check.begins}` with `{check.through}` behind it")
+    return [(behind[0].start, last.end)]
 
 
 def _python(text: str, check: Condition) -> list[tuple[int, int]]:
@@ -140,3 +159,7 @@ def _python(text: str, check: Condition) -> list[tuple[int, int]]:
         raise ProofError(f"there is no {check.begins}")
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     return [(starts[part.lineno - 1], starts[part.end_lineno or part.lineno] - 1) for part in statements]
+
+
+_SPANS = {".cpp": _cxx, ".py": _python, ".cmake": _cmake}
+"""What cuts the code out of a file, by the suffix of the shim that runs it."""
