@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from fp4patch.edits.cxx import Cut, Token, block, lex, read, words
-from fp4patch.edits.cxx_edit import edited
+from fp4patch.edits.cxx_edit import edited, newline_of
 from fp4patch.edits.refusal import Refusal
 
 _TIGHT = (r"[~*/%+^.-]|[=!<>]=|<<|>>|!", r"(?<!&)&(?!&)", r"(?<!\|)\|(?!\|)")
@@ -50,6 +50,7 @@ class CxxCode:
 
     def replaced(self, find: str, replace: str, /) -> tuple[str, list[int]]:
         """Return the text with the tokens replaced, and their lines."""
+        replace = replace.replace("\n", newline_of(self._source.text))
         size, places = len(words(find)), self._places(find)
         for at in places:
             self._check_operands(at, size, find, replace)

@@ -21,6 +21,7 @@ from fp4patch.catalog.manifest import data_root, load
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.wrap_asm import unguarded
+from fp4patch.proof import conditions
 from fp4patch.proof.toolchain import Toolchain
 
 PATCHES = data_root() / "patches/transformer_engine"
@@ -149,7 +150,7 @@ ZEROS, SHARED_MEMORY = "default NVFP4 recipe", "Hadamard transform"
     [
         ("2.12.0", "sm_120", {ZEROS: "red", SHARED_MEMORY: "red"}),
         ("2.16.1", "sm_121", {ZEROS: "red", SHARED_MEMORY: "yellow"}),
-        ("2.18.0", "sm_121", {ZEROS: "red"}),
+        ("2.18.0", "sm_121", {ZEROS: "red", SHARED_MEMORY: "yellow"}),
         ("2.18.0", "sm_100", {}),
         ("2.19.0", "sm_121", {}),
     ],
@@ -162,14 +163,71 @@ def test_doctor_names_the_defects_of_a_release_and_who_repairs_them(
     findings = {one["subject"]: one for one in json.loads(said.out)["trees"][0]["findings"]}
     assert {subject: findings[subject]["level"] for subject in findings} == known
     assert said.status == 1  # a defect, or nothing that was judged
-    if ZEROS in known:
-        assert findings[ZEROS]["remedy"] == f"fp4patch apply --variant next3 {tree}"
-    if SHARED_MEMORY in known:
-        assert "disable_rht=True" in findings[SHARED_MEMORY]["remedy"]
+    remedies = {subject: findings[subject]["remedy"] for subject in known}
+    without_patch = {SHARED_MEMORY} if version == "2.12.0" else set[str]()
+    for subject in known.keys() - without_patch:
+        assert remedies[subject] == f"fp4patch apply --variant next3 {tree}"
+    for subject in without_patch:
+        assert "disable_rht=True" in remedies[subject]
 
 
-def test_a_patched_tree_has_no_defect_that_its_patch_repairs(tree_copy: GetTree, fp4patch: Callable[..., Said]) -> None:
-    tree = tree_copy("transformer_engine", "2.12.0")
+@pytest.mark.parametrize(("version", "left"), [("2.12.0", [SHARED_MEMORY]), ("2.16.1", []), ("2.18.0", [])])
+def test_a_patched_tree_has_no_defect_that_its_patches_repair(
+    version: str, left: list[str], tree_copy: GetTree, fp4patch: Callable[..., Said]
+) -> None:
+    tree = tree_copy("transformer_engine", version)
     assert fp4patch("apply", "--variant", "next3", tree).status == 0
     found = json.loads(fp4patch("doctor", "--for", "sm_121", "--json", tree).out)["trees"][0]["findings"]
-    assert [one["subject"] for one in found] == [SHARED_MEMORY]
+    assert [one["subject"] for one in found] == left
+
+
+def test_kernels_that_no_gpu_of_sm12x_launches_since_2_19_are_no_defect(
+    tree_copy: GetTree, fp4patch: Callable[..., Said]
+) -> None:
+    """The fused kernels have the statement as before, and the patch still fits them."""
+    tree = tree_copy("transformer_engine", "2.19.0")
+    kernel = tree / "transformer_engine/common/hadamard_transform/hadamard_transform_cast_fusion.cu"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(cases("transformer_engine/e2m1-stochastic")["hadamard-constexpr-gate.cu"].before)
+    said = fp4patch("apply", "--variant", "next3", "--check", "--json", tree)
+    assert [file["state"] for file in said.tree["files"] if file["path"].endswith(kernel.name)] == ["applied"]
+    found = json.loads(fp4patch("doctor", "--for", "sm_121", "--json", tree).out)["trees"][0]["findings"]
+    assert [one["subject"] for one in found if one["level"] == "red"] == []
+
+
+GROUPS = "transformer_engine/grouped-hadamard"
+CAST = "csrc/extensions/cast.cpp"
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [
+        ("2.12.0", "not-needed"),
+        ("2.16.1", "applied"),
+        ("2.17.0", "applied"),
+        ("2.18.0", "applied"),
+        ("2.19.0", "upstreamed"),
+    ],
+)
+def test_groups_of_tensors_get_the_condition_of_2_19(
+    version: str, state: str, tree_copy: GetTree, fp4patch: Callable[..., Said]
+) -> None:
+    tree = tree_copy("transformer_engine", version)
+    before = (tree / CAST).read_bytes()
+    said = fp4patch("apply", "--variant", "next3", "--json", tree)
+    assert said.status == 0
+    assert {one["patch"]: one["state"] for one in said.tree["patches"]}[GROUPS] == state
+    changed = (tree / CAST).read_bytes() != before
+    assert changed is (state == "applied")
+    assert fp4patch("revert", tree).status == 0
+    assert (tree / CAST).read_bytes() == before
+
+
+def test_the_condition_for_groups_is_that_of_2_19(pristine_tree: GetTree, toolchain: Toolchain, tmp_path: Path) -> None:
+    """Upstream's own function, run by the check of the patch."""
+    patch = load().patches[GROUPS]
+    ((_, check),) = patch.conditions
+    upstream = (pristine_tree("transformer_engine", "2.19.0") / CAST).read_bytes()
+    older = (pristine_tree("transformer_engine", "2.18.0") / CAST).read_bytes()
+    (result,), _ = conditions.evaluate({CAST: older}, {CAST: upstream}, [patch], toolchain)
+    assert (result.after, result.detail) == (" ".join(check.after), "")

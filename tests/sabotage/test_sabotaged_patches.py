@@ -85,6 +85,12 @@ suf = mutants("patches/flashinfer/arch-suffix/patch.toml", "native", ("flashinfe
 mo = mutants("patches/flashinfer/moe-utils-sm12x/patch.toml", "native", ("flashinfer", "0.6.7"), "float2x4-to-e2m1")
 f3 = mutants("patches/vllm/fa3-hopper-only/patch.toml", "native", V33)
 fa = mutants(FAMILY, "native", ("vllm", "0.14.1"))
+gh = mutants(
+    "patches/transformer_engine/grouped-hadamard/patch.toml",
+    "next3",
+    ("transformer_engine", "2.18.0"),
+    "nearest-bf16-x4",
+)
 n2 = mutants(CONVERTER, "next2", C42, "float-to-e2m1")
 t1 = mutants(THRESHOLD, "turbo", V33)
 t2 = mutants(PREDICATES, "turbo2", V33)
@@ -450,6 +456,14 @@ MUTANTS = [
     n3("the instruction on sm_90a", CHOICE, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 900", "encode-float-x8", "")._replace(says="not supported on .target"),
     Mutant("the instruction on sm_90a, in vLLM", NEXT3, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 900", "next3", V33, "float8-to-e2m1", "", "for sm_90a"),
     te("the instruction on sm_90a, in TransformerEngine", NEXT3, "defined(__CUDA_ARCH_FEAT_SM103_ALL))", "defined(__CUDA_ARCH_FEAT_SM103_ALL) || defined(__CUDA_ARCH_FEAT_SM90_ALL))", "stochastic-fp32-x4", "")._replace(says="for sm_90a"),
+    gh("the fused kernels on SM120 too", "sm <= 110", "sm <= 120"),
+    gh("the fused kernels on Hopper too", "sm >= 100", "sm >= 90"),
+    gh("no fused kernels on SM110", "sm <= 110", "sm < 110"),
+    gh("the first tensor of a group alone", "i < num_tensors", "i < 1"),
+    gh("no tensor of a group", "input_list[i].numel() == 0", "input_list[i].numel() != 0"),
+    gh("tensors without elements too", "input_list[i].numel() == 0", "input_list[i].numel() == 1"),
+    gh("all tensors by the first quantizer", "quantizers[i]->quantize", "quantizers[0]->quantize"),
+    gh("all tensors into the first output", "output_list[i], std", "output_list[0], std"),
     sm121("no dependent launch on SM121", "(__CUDA_ARCH__ == 1210 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "(__CUDA_ARCH__ == 1211 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "sm12x-dependent-launch")._replace(says="requires ^ACQBULK"),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
@@ -535,7 +549,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 282  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 290  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
