@@ -5,6 +5,7 @@ from pathlib import Path
 from cases import cases
 
 CONVERSION = "mlx/backend/cuda/quantized/nvfp4_quantize.cuh"
+LISTS = "mlx/backend/cuda/CMakeLists.txt"
 QUTLASS = "qutlass/csrc/include/cutlass_extensions"
 CASES = {
     "flash_attention": ("flash_attention/native-arch", {"CMakeLists.txt": "lists.cmake"}),
@@ -30,7 +31,7 @@ OTHERS = {
     "flash_attention": {"cmake/utils.cmake": "", "vllm_flash_attn/__init__.py": '__version__ = "2.7.2.post1"\n'},
     "mlx": {
         "mlx/version.h": "#define MLX_VERSION_MAJOR 0\n#define MLX_VERSION_MINOR 32\n#define MLX_VERSION_PATCH 1\n",
-        "mlx/backend/cuda/CMakeLists.txt": "set_target_properties(mlx PROPERTIES CUDA_ARCHITECTURES 120f)\n",
+        LISTS: f"set(MLX_CUDA_ARCHITECTURES 120f)\n{cases('mlx/fp4-suffix')['short.cmake'].before}",
         "mlx/backend/cuda/vector_types.cuh": """#include <cstdint>
 
 #include <cuda_bf16.h>

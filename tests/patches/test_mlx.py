@@ -4,15 +4,21 @@ The package index has no sources of MLX. A whole tree, by hand: ``fp4patch fetch
 ``verify`` and ``revert``; docs/evidence.md and the matrix have the results.
 """
 
+import json
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import cases
 from command import Said, verify
 from few_probes import few_probes
 from small_trees import CONVERSION, small_tree
 
+from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import forget
+from fp4patch.proof.toolchain import Toolchain
 
 
 @pytest.fixture
@@ -61,21 +67,35 @@ def test_verify_executes_all_inputs_where_the_pristine_side_does_not_compile(
     assert document["coverage"]["unjudged"] == []
 
 
+GUARD, SUFFIX = "patches/mlx/family-guard/patch.toml", "patches/mlx/fp4-suffix/patch.toml"
+
+
 @pytest.mark.parametrize(
-    ("what", "old", "new", "found"),
+    ("file", "old", "new", "found"),
     [
         (
-            "patch",
+            GUARD,
             'replace = "&& (__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000)',
             'replace = "&& (__CUDA_ARCH__ >= 1210)',
             "undefined",
         ),
-        ("tree", "low, %2, %1;", "low, %1, %2;", "gives what the variant promises"),
-        ("tree", "float(v.w) * scale", "float(v.w)", "gives what the variant promises"),
+        ("", "low, %2, %1;", "low, %1, %2;", "gives what the variant promises"),
+        ("", "float(v.w) * scale", "float(v.w)", "gives what the variant promises"),
+        (
+            SUFFIX,
+            "foreach(MLX_PLAIN_ARCH 120 121)",
+            "foreach(MLX_PLAIN_ARCH 121)",
+            "12.1, got two targets: -gencode=arch=compute_121a",
+        ),
+        (SUFFIX, "code=sm_${MLX_PLAIN_ARCH}a", "code=sm_${MLX_PLAIN_ARCH}", "120: -gencode="),
+        (SUFFIX, "quantized/fp_quantize.cu", "quantized/affine_quantize.cu", "affine_quantize.cu"),
+        (SUFFIX, " APPEND", "", "set_property(SOURCE"),
+        (SUFFIX, '${MLX_PLAIN_ARCH}a\\")', 'XX\\")', "120a"),
+        (SUFFIX, "(-real)?", "", "120-real"),
     ],
 )
 def test_verify_finds_a_sabotage(
-    what: str,
+    file: str,
     old: str,
     new: str,
     found: str,
@@ -85,13 +105,46 @@ def test_verify_finds_a_sabotage(
     fp4patch: Callable[..., Said],
 ) -> None:
     data = few_probes(tmp_path / "data", {"bfloat16-x4": "mlx"})
-    file = data / "patches/mlx/family-guard/patch.toml" if what == "patch" else tree / CONVERSION
-    text = file.read_text()
+    path = data / file if file else tree / CONVERSION
+    text = path.read_text()
     assert old in text
-    file.write_text(text.replace(old, new))
+    path.write_text(text.replace(old, new, 1))
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     forget()
     assert fp4patch("apply", "--variant", "native", tree).status == 0
     said = fp4patch("verify", "--variant", "native", "--arch", "sm_120f", tree)
     forget()
     assert (said.status, found in said.out) == (1, True), said.out
+
+
+REAL = """cmake_minimum_required(VERSION 3.25)
+project(mlx LANGUAGES CXX CUDA)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+add_library(mlx)
+add_subdirectory(mlx/backend/cuda)
+"""
+SOURCES = """target_sources(
+  mlx PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/quantized/fp_quantize.cu
+              ${CMAKE_CURRENT_SOURCE_DIR}/quantized/affine_quantize.cu)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake")
+def test_cmake_compiles_one_file_for_a_suffix_too(tmp_path: Path, toolchain: Toolchain) -> None:
+    """A project of MLX's shape, configured by CMake with CUDA as a language: a library in one directory, its sources
+    and the list in another."""
+    quantized = tmp_path / "mlx/backend/cuda/quantized"
+    quantized.mkdir(parents=True)
+    for name in ("fp_quantize.cu", "affine_quantize.cu"):
+        (quantized / name).touch()
+    (tmp_path / "CMakeLists.txt").write_text(REAL)
+    patched = cases("mlx/fp4-suffix")["every-one-from-90-on.cmake"].after
+    (quantized.parent / "CMakeLists.txt").write_text(SOURCES + patched)
+    command = [cmake(), "-S", tmp_path, "-B", tmp_path / "build", "-DMLX_CUDA_ARCHITECTURES=80-real;120-real;121"]
+    command += [f"-DCMAKE_CUDA_COMPILER={toolchain.nvcc}", f"-DCMAKE_CUDA_FLAGS=-L{toolchain.root}/lib"]
+    done = subprocess.run([*map(str, command), "-G", "Unix Makefiles"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    commands = json.loads((tmp_path / "build/compile_commands.json").read_text())
+    targets = {Path(one["file"]).stem: re.findall(r"arch=compute_(\w+)", one["command"]) for one in commands}
+    assert targets == {"fp_quantize": ["80", "120", "121", "120a", "121a"], "affine_quantize": ["80", "120", "121"]}

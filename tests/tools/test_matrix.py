@@ -60,7 +60,7 @@ def test_a_checkout_of_a_pinned_commit_gets_its_row(tree: Path, data: Path) -> N
         "target": "mlx",
         "version": VERSION,
         "source": f"https://github.com/ml-explore/mlx.git v{VERSION}",
-        "states": {"mlx/family-guard": "applied"},
+        "states": {"mlx/family-guard": "applied", "mlx/fp4-suffix": "applied"},
         "verified": {"native": "pass"},
     }
     assert {key: one for key, one in watch.Matrix.read(data / MATRIX).rows.items() if key[0] != "mlx"} == others
@@ -75,7 +75,7 @@ def test_a_patch_that_no_longer_fits_is_the_exit_status(tree: Path, data: Path) 
     assert reason.startswith(f"mlx {VERSION}: mlx/family-guard drifted: {CONVERSION}:")
     found = row(data)
     assert found
-    assert found["states"] == {"mlx/family-guard": "drifted"}
+    assert found["states"] == {"mlx/family-guard": "drifted", "mlx/fp4-suffix": "applied"}
 
 
 def test_another_commit_is_refused_and_nothing_is_written(tree: Path, data: Path) -> None:

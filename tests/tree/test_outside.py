@@ -44,6 +44,7 @@ def test_a_diff_is_in_the_receipt_and_its_directory_is_not_needed_again(
         HEADER: ["mlx/pr-1 1"],
         SETUP: ["mlx/pr-1 1"],
         CONVERSION: ["mlx/family-guard 1"],
+        LISTS: ["mlx/fp4-suffix 1"],
     }
     assert "print()\n# fp4patch native: mlx/pr-1 1; pristine " in (tree / SETUP).read_text()
     receipt = json.loads((tree / ".fp4patch/receipt.json").read_text())
@@ -52,7 +53,8 @@ def test_a_diff_is_in_the_receipt_and_its_directory_is_not_needed_again(
     shutil.rmtree(patch)
 
     status = fp4patch("status", "--json", tree).tree
-    assert {p["patch"]: p["state"] for p in status["patches"]} == {"mlx/pr-1": "applied", "mlx/family-guard": "applied"}
+    names = ("mlx/pr-1", "mlx/family-guard", "mlx/fp4-suffix")
+    assert {p["patch"]: p["state"] for p in status["patches"]} == dict.fromkeys(names, "applied")
     assert LINK in status["notes"][0]
     assert fp4patch("apply", tree).status == 0
     assert snapshot(tree) == after
@@ -83,7 +85,7 @@ def test_a_diff_that_upstream_has_retires_and_half_of_one_is_refused(
     assert snapshot(tree) == before
     (tree / HEADER).write_text((tree / HEADER).read_text().replace("T x, y, z, w;", "T x;\n  T y, z, w;"))
     done = fp4patch("apply", "--variant", "native", "--with", patch, "--json", tree).tree
-    assert [file["path"] for file in done["files"] if file["state"] == "applied"] == [CONVERSION]
+    assert {file["path"] for file in done["files"] if file["state"] == "applied"} == {LISTS, CONVERSION}
     states = {patch["patch"]: (patch["state"], patch["because"]) for patch in done["patches"]}
     assert states["mlx/pr-1"] == ("upstreamed", "the source has this change")
 
@@ -229,7 +231,7 @@ def test_verify_states_what_a_diff_changes_and_judges_the_variant(
     status, document = verify(tree, "native")
     assert (status, document["verdict"]) == (0, "pass")
     assert document["diffs"] == {"mlx/pr-1": 3}
-    assert document["patches"] == ["mlx/pr-1 1", "mlx/family-guard 1"]
+    assert document["patches"] == ["mlx/pr-1 1", "mlx/family-guard 1", "mlx/fp4-suffix 1"]
     assert document["coverage"]["unjudged"] == []
     said = fp4patch("verify", "--no-execute", tree)
     assert "mlx/pr-1: 3 changed files, 0 checks" in " ".join(said.out.split())
