@@ -14,8 +14,8 @@ CASE = cases(PATCH)["short.cmake"]
 
 def evaluated(after: str, toolchain: Toolchain) -> tuple[BuildResult, list[range]]:
     before, patch = CASE.before.encode(), load().patches[PATCH]
-    (result,), lines = conditions.evaluate({FILE: before}, {FILE: after.encode()}, [patch], toolchain)
-    return result, lines[FILE]
+    (result,), cuts = conditions.evaluate({FILE: before}, {FILE: after.encode()}, [patch], toolchain)
+    return result, [lines for cut in cuts for lines in cut.after]
 
 
 def test_the_commands_from_one_to_another_are_run_and_no_other_line_is_judged(toolchain: Toolchain) -> None:
