@@ -1,7 +1,8 @@
 """Control flow of one kernel as one thread sees it: blocks, where each leads, and where threads meet again.
 
 A thread alone never waits. So BSSY, which names the meeting point of a group of threads, is only the place that the
-BSYNC of the same barrier register goes on at; that place is found by following the code, and must be one.
+BSYNC of the same barrier register goes on at; that place is found by following the code, and must be one. A BMOV.CLEAR
+leaves the register without a place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
 CALL, RETURN = frozenset({"CALL.REL.NOINC", "CALL.ABS.NOINC"}), frozenset({"RET.REL.NODEC", "RET.ABS.NODEC"})
 OPEN = frozenset({"BSSY", "BSSY.RECONVERGENT", "BSSY.RELIABLE"})
 MEET = frozenset({"BSYNC", "BSYNC.RECONVERGENT", "BSYNC.RELIABLE"})
+CLEAR = frozenset({"BMOV.32.CLEAR"})
 DIVERGENT = frozenset({"BRA.DIV"})
 """A branch of a warp that is not whole to code that does the same for it (CUDA Binary Utilities has no entry). Threads
 wait for one another at the usual place here, so it is never taken."""
@@ -103,6 +105,8 @@ def _formed(instruction: Decoded) -> None:
     strange = "" if kinds in known else "this form of a control instruction"
     if instruction.opcode in OPEN and instruction.predicate:
         strange = strange or "a region that is opened on a condition"
+    if instruction.opcode in CLEAR and instruction.predicate:
+        strange = "a barrier that is emptied on a condition"
     if strange:
         raise SassError(
             f"{instruction.address:#06x} {instruction.text}: {strange} is not understood",
@@ -135,7 +139,7 @@ def _next(instruction: Decoded, meets: Mapping[int, int], listing: Listing) -> t
 def _meets(listing: Listing, code: Mapping[int, Decoded]) -> dict[int, int]:
     """Return the target of each BSYNC, by forward analysis of the places in barrier registers to a fixed point."""
     entry = listing.instructions[0].address
-    held: dict[int, frozenset[tuple[int, int]]] = {entry: frozenset()}
+    held: dict[int, frozenset[tuple[int | None, int]]] = {entry: frozenset()}
     pending, meets = [entry], dict[int, int]()
     while pending:
         address = pending.pop()
@@ -146,6 +150,8 @@ def _meets(listing: Listing, code: Mapping[int, Decoded]) -> dict[int, int]:
         if instruction.opcode in OPEN:
             barrier = _barrier(instruction)
             state = frozenset(one for one in state if one[0] != barrier) | {(barrier, target(instruction))}
+        elif instruction.opcode in CLEAR:
+            state = frozenset(one for one in state if one[0] != _barrier(instruction))
         elif instruction.opcode in MEET:
             places = {place for barrier, place in state if barrier == _barrier(instruction)}
             if len(places) != 1 or address in places:
@@ -163,11 +169,10 @@ def _meets(listing: Listing, code: Mapping[int, Decoded]) -> dict[int, int]:
     return meets
 
 
-def _barrier(instruction: Decoded) -> int:
-    register = instruction.operands[0]
-    assert isinstance(register, Register)
-    assert register.index is not None
-    return register.index
+def _barrier(instruction: Decoded) -> int | None:
+    """Return the number of the barrier register among the operands; None if there is none."""
+    found = (operand.index for operand in instruction.operands if isinstance(operand, Register) and operand.file == "B")
+    return next(found, None)
 
 
 def _reached(listing: Listing, code: Mapping[int, Decoded], edges: Mapping[int, Sequence[int]]) -> set[int]:

@@ -326,6 +326,20 @@ def _break(o: Operands) -> list[str]:
     return []
 
 
+@_entry(
+    "BMOV.32.CLEAR",
+    "CUDA Binary Utilities: move convergence barrier state, to RZ and so nowhere; ptxas writes it before each BSSY for "
+    "sm_75. Nothing is assumed of the barrier until then: a BSYNC between the two is refused",
+)
+def _bmov_clear(o: Operands) -> list[str]:
+    if not o.is_zero(negated=False):
+        raise Lacks("it keeps the threads that wait, which is no value of one thread")
+    o.word()
+    o.barrier()
+    o.end()
+    return []
+
+
 @_entry("P2R", "CUDA Binary Utilities: move predicate register to register; those of a mask, each at its bit")
 def _p2r(o: Operands) -> list[str]:
     to, a, mask = o.to(), o.word(), o.immediate()

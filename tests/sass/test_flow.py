@@ -55,6 +55,20 @@ def test_a_branch_by_a_register_leads_where_its_table_does() -> None:
         ),
         # One register for two regions.
         (("BSSY B0,0x20", "BSYNC B0", "BSSY B0,0x40", "BSYNC B0", "EXIT"), {0x10: 0x20, 0x30: 0x40}),
+        # As ptxas writes it for sm_75: emptied before each region, and the outer one is open meanwhile.
+        (
+            (
+                "BMOV.32.CLEAR RZ,B0",
+                "BSSY B0,0x70",
+                "BMOV.32.CLEAR RZ,B1",
+                "BSSY B1,0x60",
+                "NOP",
+                "BSYNC B1",
+                "BSYNC B0",
+                "EXIT",
+            ),
+            {0x50: 0x60, 0x60: 0x70},
+        ),
     ],
 )
 def test_threads_go_on_where_the_region_said(rows: tuple[str, ...], meets: dict[int, int]) -> None:
@@ -69,6 +83,9 @@ def test_threads_go_on_where_the_region_said(rows: tuple[str, ...], meets: dict[
         # Two regions of one register end in two places, and one BSYNC closes either.
         (("@P0 BRA 0x30", "BSSY B0,0x50", "BRA 0x40", "BSSY B0,0x60", "BSYNC B0", "EXIT", "EXIT"), "0x50, 0x60"),
         (("BSYNC B0", "EXIT"), "no known place"),
+        # Emptied, and nothing has set it since: where it waits is not known.
+        (("BSSY B0,0x30", "BMOV.32.CLEAR RZ,B0", "BSYNC B0", "EXIT"), "no known place"),
+        (("@P0 BMOV.32.CLEAR RZ,B0", "EXIT"), "emptied on a condition"),
         (("MOV R0,0x1",), "runs on to 0x10"),
         (("BRA 0x80", "EXIT"), "runs on to 0x80"),
         (("BRA 0x8", "EXIT"), "runs on to 0x8"),

@@ -82,6 +82,7 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("I2F.BF16 R0,R1", {"r1": 0x02020001}, {"r0": 0x6B434C01}),  # a float would be a tie, to even
     ("F2F.BF16.F32 R0,R1", {"r1": f(1 + 3 * 2**-8)}, {"r0": 0x6B433F82}),
     ("BREAK.RELIABLE B1", {"r0": 3}, {"r0": 3}),
+    ("BMOV.32.CLEAR RZ,B2", {"r0": 3}, {"r0": 3}),
     ("F2I.NTZ R0,R1", {"r1": f(2.5)}, {"r0": 2}),
     ("F2I.NTZ R0,R1", {"r1": f(-3.5)}, {"r0": 0xFFFFFFFC}),
     ("F2I.NTZ R0,R1", {"r1": f(-1e10)}, {"r0": 0x80000000}),

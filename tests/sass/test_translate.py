@@ -89,6 +89,10 @@ def test_everything_unknown_is_named_at_once_with_its_place() -> None:
         ("FMNMX.XORSIGN R0,R1,|R2|,PT", "not in bars"),
         ("HFMA2 R0,R1,1.5,R2,R3", "one immediate"),
         ("PRMT R0,P1,0x7531,R2", "P"),
+        ("BMOV.32.CLEAR R0,B1", "threads that wait"),
+        ("BMOV.32.CLEAR B1,B0", "threads that wait"),
+        ("BMOV.32.CLEAR RZ,R1", "not a barrier register"),
+        ("BMOV.32 B1,R0", "no such opcode"),
     ],
 )
 def test_a_form_of_operand_that_is_not_known_is_refused(text: str, why: str) -> None:
