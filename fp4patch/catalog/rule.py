@@ -29,21 +29,23 @@ class Rule(Manifest):
     ``probes`` are globs over probe ids, ``arch`` globs over targets (``sm_121[af]``: with the architecture's suffix or
     the family's), ``requires`` and ``forbids`` regular expressions searched in each instruction with its modifiers and
     operands (``F2FP.… R1, R2, R3``), and ``without`` kinds of instructions that must not be there. All of these apply
-    to the patched tree. ``identical`` compares the code of both trees byte for byte. How many instructions there are is
-    recorded and not stated here (``records/counts``).
+    to the patched tree. ``identical`` compares the code of both trees byte for byte. ``shorter`` compares their length:
+    code that the patch changes has fewer instructions than before, and no more branches, accesses of local memory or
+    F64. How many instructions there are is recorded and not stated here (``records/counts``).
     """
 
     probes: Annotated[tuple[str, ...], SOME]
     arch: Annotated[tuple[str, ...], SOME]
     because: SomeText
     identical: bool = False
+    shorter: bool = False
     requires: tuple[Regex, ...] = ()
     forbids: tuple[Regex, ...] = ()
     without: tuple[Metric, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (self.identical or self.requires or self.forbids or self.without):
-            raise ValueError("a rule has a condition: identical, requires, forbids or without")
+        if not (self.identical or self.shorter or self.requires or self.forbids or self.without):
+            raise ValueError("a rule has a condition: identical, shorter, requires, forbids or without")
 
     def is_for(self, arch: Arch) -> bool:
         """Return whether the rule applies to a target."""

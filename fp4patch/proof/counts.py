@@ -60,10 +60,14 @@ def release_of(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
+def numbers(listing: SassListing) -> tuple[int, int, int, int]:
+    """Return the METRICS of a listing."""
+    return listing.size, listing.branches, listing.local, listing.f64
+
+
 def check(limits: str, listing: SassListing) -> Check:
     """Return the comparison of a listing with its limits."""
-    numbers = (listing.size, listing.branches, listing.local, listing.f64)
-    each = [(f"{number} {name}", number) for name, number in zip(METRICS, numbers, strict=True)]
+    each = [(f"{number} {name}", number) for name, number in zip(METRICS, numbers(listing), strict=True)]
     compared = zip(each, limits.split(" "), strict=True)
     excess = [f"{said}, at most {limit}" for (said, number), limit in compared if limit != "*" and number > int(limit)]
     because = "the code is not longer than when it was recorded"

@@ -15,7 +15,7 @@ from fp4patch.core.results import Problem, Verdict, verdict_on
 from fp4patch.core.wording import counted
 from fp4patch.proof import counts
 from fp4patch.proof.compile import Pair
-from fp4patch.proof.counts import limit_of
+from fp4patch.proof.counts import METRICS, limit_of, numbers
 from fp4patch.proof.evidence import Evidence, OnRow
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import defined_once
@@ -293,6 +293,12 @@ def _checks(rule: Rule, before: SassListing | None, after: SassListing) -> Itera
         if before is None:
             detail = "the pristine probe did not compile, so there is nothing to compare with"
         yield Check("identical", rule.because, verdict_on(is_same(before, after)), detail)
+    if rule.shorter and before:  # else there is nothing to compare with
+        compared = list(zip(METRICS, numbers(before), numbers(after), strict=True))
+        (_, long, short), *kinds = compared
+        holds = is_same(before, after) or (short < long and all(new <= old for _, old, new in kinds))
+        detail = ", ".join(f"{old} → {new} {name}" for name, old, new in compared)
+        yield Check("shorter", rule.because, verdict_on(holds), detail)
     for word, patterns in (("requires", rule.requires), ("forbids", rule.forbids)):
         for pattern in patterns:
             opcodes = Counter(code.opcode for code in after.instructions if re.search(pattern, code.operation))

@@ -77,6 +77,32 @@ def test_each_kind_of_instruction_can_be_excluded(name: Metric, opcode: str) -> 
     assert (failed.verdict, failed.detail) == (Verdict.FAIL, f"2 {opcode}")
 
 
+@pytest.mark.parametrize(
+    ("opcodes", "holds"),
+    [
+        (("FADD",), True),
+        (("BRA", "FADD"), False),  # changed, and as long
+        (("FADD", "FADD", "FADD"), False),
+        (("BRA", "BRA"), False),
+        (("LDL",), False),
+        (("DADD",), False),
+    ],
+)
+def test_shorter_is_code_with_fewer_instructions_and_none_more_of_any_kind(
+    opcodes: tuple[str, ...], holds: bool
+) -> None:
+    before, after = listing("BRA", "FADD"), replace(listing(*opcodes), code_sha256="1")
+    check = one(rule(shorter=True), after, before)
+    assert check.verdict is (Verdict.PASS if holds else Verdict.FAIL)
+    assert check.detail.startswith(f"3 → {1 + len(opcodes)} instructions")
+
+
+def test_code_that_the_patch_leaves_alone_is_short_enough_and_code_without_a_pristine_one_is_not_compared() -> None:
+    code = listing("FADD")
+    assert one(rule(shorter=True), code, code).verdict is Verdict.PASS
+    assert judge([rule(shorter=True)], None, code) == ()
+
+
 @pytest.mark.parametrize("opcodes", [("EXIT",), ("FADD", "STL", "EXIT")])
 def test_code_that_the_compiler_left_nothing_of_fails_whatever_it_satisfies(opcodes: tuple[str, ...]) -> None:
     rules = [rule(forbids=("^F2FP",)), rule(without=("branches",)), rule(identical=True)]
