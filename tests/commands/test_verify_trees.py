@@ -64,9 +64,13 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     other_text = range(lines.index("#else  // before sm_86, and the host") + 1, len(lines))
     unjudged = document["coverage"]["unjudged"]
     assert unjudged
-    # Beside it a statement of host code, which is not executed here, and what parameters of a template choose.
-    others = [span["file"] for span in unjudged if span["file"] != HEADER]
-    assert others == ["include/cutlass/float_subbyte.h", STAGES]
+    # Beside it host code, which is not executed here, FP6 before sm_89, and what parameters of a template choose.
+    assert {span["file"] for span in unjudged} == {HEADER, SUBBYTE, STAGES}
+    text = (tree / SUBBYTE).read_text().splitlines()
+    heads = [re.search(r"\b(\w+)\((?:float|double) x\) \{", line) for line in text]
+    firsts = [span["first"] for span in unjudged if span["file"] == SUBBYTE]
+    within = {next(head[1] for head in reversed(heads[:first]) if head) for first in firsts}
+    assert within == {"round_to_odd", "fp6_from_float"}
     assert all(span["first"] in other_text[:60] for span in unjudged if span["file"] == HEADER)
 
 
@@ -95,6 +99,7 @@ def test_a_changed_function_that_no_probe_calls_is_named(
 
 
 HEADER = "include/cutlass/numeric_conversion.h"
+SUBBYTE = "include/cutlass/float_subbyte.h"
 STAGES = "include/cutlass/gemm/collective/builders/sm120_blockscaled_mma_builder.inl"
 
 
@@ -164,6 +169,16 @@ def test_host_code_of_the_newest_release_is_executed_too(whole_tree: GetTree, pr
 NANS = (1 << 23) - 1  # of one sign
 FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x", "upstream-")
 """Probes of converters and functions that CUTLASS has from 4.7 on."""
+
+
+@pytest.mark.parametrize("name", ["decode-bfloat16-x8", "construct-e2m3-x4"])
+def test_code_for_the_oldest_target_is_executed(whole_tree: GetTree, probes: Probes, name: str) -> None:
+    """The first has branches there, and a BMOV.32.CLEAR before each region of theirs."""
+    probes("cutlass", name)
+    status, found = executed(whole_tree("cutlass", "4.2.1"), "next3", "sm_75")
+    run = found[name, "sm_75", "patched"]
+    assert (status, run["verdict"], run["ran"]["wrong"]) == (0, "pass", 0)
+    assert run["ran"]["inputs"]
 
 
 @pytest.mark.parametrize("variant", ["next2", "next3", "native"])

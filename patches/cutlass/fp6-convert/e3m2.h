@@ -1,11 +1,7 @@
   /// What every constructor, operator and array without an instruction of its own rounds by
   CUTLASS_HOST_DEVICE
   Base convert_from_float(float const &x) const {
-  #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 890)
     return Base::bitcast(detail::e3m2_from_float(x));
-  #else
-    return x != x ? Base::bitcast(Base::BitRepresentation::MAX_VALUE) : Base::convert_from_float(x);
-  #endif
   }
 
   /// What every conversion to a number, operator and array without an instruction of its own decodes by
