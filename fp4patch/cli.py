@@ -57,6 +57,15 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f"fp4patch.commands.{module}"), function)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a command line; NoSuchCommand suggests the names that are near."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
         """Write each group with the summaries of its commands; none is imported."""
         for title, commands in GROUPS.items():

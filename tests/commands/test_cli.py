@@ -163,6 +163,16 @@ def test_a_name_that_does_not_exist_recommends_the_nearest(
     assert f"did you mean {meant}?" in " ".join(said.err.split())
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("aply", "apply"), ("docter", "doctor"), ("new_patch", "new-patch")])
+def test_a_command_that_does_not_exist_recommends_the_nearest(
+    fp4patch: Callable[..., Said], typed: str, meant: str
+) -> None:
+    said = fp4patch(typed, "TREE")
+    assert (said.status, said.out) == (2, "")
+    assert f"No such command '{typed}'. Did you mean '{meant}'?" in said.err
+    assert f"Did you mean '{meant}'?" in fp4patch(typed, "TREE", "--json").document["error"]
+
+
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_the_help_of_a_command_has_an_example_that_can_be_parsed_and_fits_80_columns(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
