@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.surveyed import RECORD
 from fp4patch.commands.explore_page import INSTRUCTIONS, MATRIX
 from fp4patch.core.arch import Arch
-from fp4patch.doctor.tree import RECORD
 from tools import keys_of_edits
 
 Row = Mapping[str, Any]

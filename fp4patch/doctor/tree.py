@@ -1,13 +1,10 @@
 """What doctor reads of a source tree: its release by content, its patches, its build, the conditions in its sources."""
 
-import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
-from typing import Any
 
 from packaging.version import Version
 
@@ -17,6 +14,7 @@ from fp4patch.binaries.findings import Answer, Finding, Level
 from fp4patch.catalog.identify import Identified, contained
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.plan import Read
+from fp4patch.catalog.surveyed import HASH, releases
 from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
@@ -31,11 +29,6 @@ from fp4patch.tree.files import sha256
 from fp4patch.tree.locked import locked
 from fp4patch.tree.receipt import PatchStatus
 from fp4patch.tree.status import TreeStatus, bypasses, each_patch
-
-RECORD = "records/releases.json"
-"""What ``python -m tools.regenerate releases`` writes: a release is known by its files, whatever version it states."""
-_HASH = 16
-"""Hexadecimal digits that are kept of a file's SHA-256."""
 
 
 @dataclass(frozen=True)
@@ -101,23 +94,15 @@ def cuda_of(question: Question) -> Version | None:
     return Version(question.cuda) if question.cuda else toolkit()
 
 
-@cache
-def _surveyed(root: Path) -> Any:
-    """Return the target, the version and the hashes of the files of every surveyed release, if they are recorded."""
-    file = root / RECORD
-    return json.loads(file.read_text(encoding="utf-8"))["releases"] if file.is_file() else ()
-
-
 def releases_of(target: Target, hashes: Mapping[str, str]) -> tuple[str, ...]:
     """Return the releases that have exactly a tree's files, by the hashes of these."""
-    rows = (row for row in _surveyed(load().root) if row["target"] == target.name)
-    return tuple(row["version"] for row in rows if all(hashes.get(path) == of for path, of in row["files"].items()))
+    return tuple(version for version, files in releases(target) if hashes.items() >= files.items())
 
 
 def hashes_of(target: Target, read: Read) -> dict[str, str]:
     """Return the start of the SHA-256 of each file that there is of those that tell releases apart."""
     for folder in target.telling_in:
-        if found := {path: sha256(data)[:_HASH] for path in target.telling if (data := read(folder + path))}:
+        if found := {path: sha256(data)[:HASH] for path in target.telling if (data := read(folder + path))}:
             return found
     return {}
 

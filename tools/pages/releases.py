@@ -18,11 +18,12 @@ from packaging.version import Version
 from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.surveyed import RECORD
 from fp4patch.core import progress
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.document import SCHEMA
 from fp4patch.doctor.result import Question, TreeReport
-from fp4patch.doctor.tree import RECORD, hashes_of, read_facts
+from fp4patch.doctor.tree import hashes_of, read_facts
 from fp4patch.doctor.tree_answers import judge
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import locked
