@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, Set[str]] = {
     "doctor": {"adapters", "images", "binaries", "tree", "proof", "sources", "catalog", "edits", "core"},
     "adapters": {"catalog", "core"},
     "binaries": {"sass", "proof", "sources", "catalog", "core"},
-    "tree": {"catalog", "edits", "core"},
+    "tree": {"sources", "catalog", "edits", "core"},
     "proof": {"adapters", "tree", "sources", "catalog", "edits", "reference", "core", "sass"},
     "sources": {"catalog", "core"},
     "catalog": {"edits", "core"},

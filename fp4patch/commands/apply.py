@@ -138,14 +138,16 @@ def _sentence(tree: TreeResult, applied: Applied) -> str:
     changed = sum(file.changed for file in tree.files)
     what = joined(tree.target, tree.version)
     would = "" if applied.write else "would be "
+    restored = f", {counted(changed, 'file')}" if changed else ""
     match tree.state:
         case ApplyState.APPLIED:
             files = f", {counted(changed, 'file')} changed" if applied.write else f", {changed} to change"
             return f"{tree.variant} {would}applied to {what}{files}"
         case ApplyState.REVERTED if applied.verb == "apply":
-            return f"{tree.variant} changes nothing in {what}, {counted(changed, 'file')} {would}pristine again"
+            return f"{tree.variant} changes nothing in {what}{f'{restored} {would}pristine again' if restored else ''}"
         case ApplyState.REVERTED:
-            return f"{what} reverted to its pristine bytes, {counted(changed, 'file')}"
+            already = "had its pristine bytes already, and its receipt is gone"
+            return f"{what} {f'reverted to its pristine bytes{restored}' if changed else already}"
         case ApplyState.UNCHANGED if applied.verb == "revert":
             return f"nothing to revert, {what} has no receipt of fp4patch"
         case ApplyState.UNCHANGED:

@@ -57,11 +57,12 @@ def tags(url: str) -> tuple[str, ...]:
 
 def head(tree: Path) -> str:
     """Return the commit that a clone of ours has checked out."""
-    with _git().Repo(tree) as repo:
+    with library().Repo(tree) as repo:
         return str(repo.head.commit.hexsha)
 
 
-def _git() -> Any:
+def library() -> Any:
+    """Return GitPython, which is loaded when it is first needed."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # reading a repository needs no git program
     import git  # noqa: PLC0415 - it takes a while to load
 
@@ -75,7 +76,7 @@ def _said(what: str, advice: str) -> Iterator[Any]:
         raise SourceError(
             "this release comes by git, and there is no git on PATH", help="install git (for example `apt install git`)"
         )
-    git = _git()
+    git = library()
     try:
         yield git
     except git.exc.GitCommandError as error:

@@ -22,7 +22,8 @@ from fp4patch.tree.files import sha256, unified
 from fp4patch.tree.fold import FoldedTree, fold_tree
 from fp4patch.tree.locked import LockedTree, locked
 from fp4patch.tree.receipt import PatchStatus, Receipt, Remainder
-from fp4patch.tree.status import bypasses, folded, patch_states, record_of, release_notes
+from fp4patch.tree.stamp import find_stamp
+from fp4patch.tree.status import bypasses, folded, origin_notes, patch_states, record_of, release_notes
 from fp4patch.tree.write import FileResult, Staged, stage
 from fp4patch.tree.write import write as write_all
 
@@ -162,13 +163,13 @@ def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> 
     return TreeResult(
         root=known.root,
         target=record.target,
-        version=record.version,
+        version=str(known.version or "") or record.version,
         variant=record.variant,
         state=state,
         files=tuple(file for file in staged.files.values() if file.patches or file.changed),
         problems=staged.problems,
         patches=record.states,
-        notes=(*interrupted, *back, *notes, *bypasses(known.root, known.target)),
+        notes=(*interrupted, *origin_notes(staged.tree), *back, *notes, *bypasses(known.root, known.target)),
         remainders=record.remainders,
         edits=_edits(staged),
     )
@@ -178,6 +179,8 @@ def _edits(staged: Staged) -> str:
     """Return what others changed in the files that a tree is refused for, since fp4patch wrote them, as a diff."""
     tree, receipt = staged.tree, staged.tree.receipt
     foreign = {problem.file for problem in staged.problems if problem.state is State.FOREIGN} & tree.on_record.keys()
+    if tree.origins and tree.origins.change_of_release:  # a file of another release is no edit of what was written
+        foreign = {path for path in foreign if find_stamp(tree.current(path) or b"")}
     catalog = load().including(tree.outside)
     if receipt is None or not foreign or receipt.variant not in catalog.variants:
         return ""

@@ -14,6 +14,7 @@ from fp4patch.catalog.source_files import CandidateFiles, glob
 from fp4patch.core.errors import Refused
 from fp4patch.core.results import State
 from fp4patch.tree.files import read, sha256
+from fp4patch.tree.origin import Origin, Origins
 from fp4patch.tree.receipt import Receipt, ReceiptFile, StateDirectory
 
 COMPLETION = "`fp4patch apply` completes the change, `fp4patch revert` restores the pristine files"
@@ -41,6 +42,8 @@ class LockedTree:
         self.hashes: dict[str, str] = {}
         """The hash of each source file that was looked at, or the reason why it was not."""
         self.pristine = cache(self._pristine)
+        self.origins = Origins(known, self.receipt, self.state_directory.blob) if self.receipt else None
+        self.origin = cache(self._origin)
 
     def _may_change(self, path: str) -> bool:
         """Tell whether a receipt may name the file: one that a patch of the target is about, or was."""
@@ -66,13 +69,26 @@ class LockedTree:
         return self.contents[path]
 
     def _pristine(self, path: str) -> bytes | None:
-        """Return the bytes before fp4patch touched the file: those of the receipt, else the current ones."""
+        """Return the bytes before fp4patch touched the file: those of its origin, of the receipt, or the current ones.
+
+        None: there is no such file, or upstream has none any more.
+        """
         recorded = self.on_record.get(path)
         if recorded is None:
             return self.current(path)
+        if origin := self.origin(path):
+            return origin.pristine
         current = self.current(path) if self.interrupted else None
         is_pristine = sha256(current) == recorded.pristine_sha256
         return current if is_pristine else self.state_directory.blob(recorded.pristine_sha256)
+
+    def _origin(self, path: str) -> Origin | None:
+        """Return who brought a file of the receipt, if its bytes are none of those that the receipt names."""
+        recorded, current = self.on_record.get(path), self.current(path)
+        if recorded is None or self.origins is None:
+            return None
+        named = (recorded.pristine_sha256, recorded.written_sha256, recorded.before_sha256)
+        return self.origins.of(path, current) if current is None or sha256(current) not in named else None
 
     def read(self, path: str) -> bytes | None:
         """Return the pristine bytes that a plan looks at; None if they cannot be read."""
@@ -91,10 +107,10 @@ class LockedTree:
             return State.APPLIED if recorded else State.PRISTINE
         if current == self.pristine(path):
             return State.PRISTINE
-        digest = sha256(current)
-        if recorded is None or digest not in (recorded.written_sha256, recorded.before_sha256):
+        if recorded is None or ((origin := self.origin(path)) and not origin.known):
             return State.FOREIGN
-        return State.APPLIED if desired is None and digest == recorded.written_sha256 else State.OUTDATED
+        written = sha256(current) == recorded.written_sha256
+        return State.APPLIED if desired is None and written else State.OUTDATED
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,8 +20,10 @@ from fp4patch.catalog.plan import patches_of
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import Document, Report, key, shown
+from fp4patch.core.errors import Refused
 from fp4patch.core.release import is_version
 from fp4patch.core.results import NothingToDo, Rewritten, State
+from fp4patch.core.wording import counted, joined
 from fp4patch.tree.candidate_files import basis, candidates
 from fp4patch.tree.files import sha256
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, without_receipt
@@ -57,9 +61,12 @@ class TreeStatus(Document):
     def state(self) -> State:
         """The state of its files that needs attention most; without any it is pristine, or reversed.
 
-        A patch of the applied variant that drifted counts too: code that it should have changed is in another file.
+        A patch of the applied variant that drifted counts too: code that it should have changed is in another file. A
+        variant that is applied to some of its files is outdated.
         """
         states = {file.state for file in self.files} or {State.PRISTINE}
+        if State.APPLIED in states and any(file.state is State.PRISTINE and file.patches for file in self.files):
+            states.add(State.OUTDATED)
         counted = {State.REVERSED, State.DRIFTED} if self.variant else {State.REVERSED}
         states |= counted & {patch.state for patch in self.patches}
         return next(state for state in State if state in states)
@@ -97,9 +104,11 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, all_p
         files = {path: FileStatus(path, tree.state(path, None), file.patches) for path, file in tree.on_record.items()}
         states = {path: file.state for path, file in files.items()}
         patches = each_patch(tree, catalog, states, all_patches=all_patches)
+    files = {path: file for path, file in files.items() if file.state is not State.PRISTINE or _is_there(tree, path)}
     notes = [f"{p.id} is the diff of {p.link}, SHA-256 {sha256(p.diff)}" for p in tree.outside]
     if tree.interrupted:
         notes.append(f"a command was interrupted here: {COMPLETION}")
+    notes += origin_notes(tree)
     for path, problem in without_receipt(tree).items() if tree.candidates else ():
         files[path] = FileStatus(path, State.FOREIGN, ())
         notes.append(f"{path}: {problem.found}: {problem.help}")
@@ -118,6 +127,11 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, all_p
     )
 
 
+def _is_there(tree: LockedTree, path: str) -> bool:
+    """Tell whether there is a file: upstream may not have it any more."""
+    return tree.current(path) is not None
+
+
 def bypasses(root: Path, target: Target) -> Iterator[str]:
     """Yield one note for each kind of compiled code that is used in the place of a package's sources."""
     for bypass in target.bypasses:
@@ -126,6 +140,23 @@ def bypasses(root: Path, target: Target) -> Iterator[str]:
         if found:
             modules = f"{len(found)} compiled module{'s' * (len(found) != 1)}"
             yield f"{os.path.commonpath([os.path.dirname(path) for path in found])}: {modules}: {bypass.because}"  # noqa: PTH120 - the same
+
+
+def origin_notes(tree: LockedTree) -> Iterator[str]:
+    """Yield one note if a tree is of another release than its receipt, or if files have other pristine bytes now."""
+    if tree.origins is None:
+        return
+    by, gone = Counter[str](), 0
+    for path, file in tree.on_record.items():
+        with suppress(Refused):  # the file is a problem of its own
+            origin = tree.origin(path)
+            if origin and origin.known:
+                gone += origin.pristine is None
+                by[origin.by] += origin.pristine is not None and sha256(origin.pristine) != file.pristine_sha256
+    renewed = [f"the pristine bytes of {counted(n, 'file')} are those of {name}" for name, n in by.items() if n]
+    lost = f"{counted(gone, 'patched file is', 'patched files are')} gone" if gone else ""
+    if note := joined(tree.origins.change_of_release, *renewed, lost, by="; "):
+        yield note
 
 
 def record_of(tree: LockedTree, variant: str, patches: Sequence[Patch]) -> Receipt:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from shlex import quote
 
 from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.core.document import HIDDEN, Document, shown
@@ -97,8 +96,11 @@ def stage(tree: LockedTree, folds: FoldedTree, record: Receipt) -> Staged:
     begun = {
         path: ReceiptFile(sha256(tree.pristine(path)), sha256(file.after), file.patches, sha256(file.before))
         for path, file in staged.items()
-        if file.patches or path in tree.on_record
+        if file.patches or (path in tree.on_record and file.after is not None)
     }
+    # A file that upstream does not have any more is not touched, and keeps its entry until the end.
+    gone = [path for path in staged if path in tree.on_record.keys() - begun.keys()]
+    begun |= {path: replace(tree.on_record[path], patches=()) for path in gone}
     lasting = {path: replace(file, before_sha256="") for path, file in begun.items() if file.patches}
     ends = None
     if lasting:
@@ -117,10 +119,8 @@ def _staged_file(tree: LockedTree, path: str, file: FoldedFile) -> FileResult:
     if file.desired is None or current == file.desired:
         return FileResult(path, file.patches, current, current)
     if current is not None and tree.state(path, file.desired) is State.FOREIGN:
-        blob = tree.state_directory.blobs / tree.on_record[path].pristine_sha256
-        advice = f"`cp {quote(str(blob))} {quote(str(tree.root / path))}` takes the edit away; then run this again. "
-        advice += "If the whole tree was replaced by another release, delete its .fp4patch directory"
-        found = "a file that was edited since"
+        origin = tree.origin(path)
+        found, advice = "a file that was edited since", origin.help if origin else ""
         raise refuse(path, "the pristine bytes, or what fp4patch wrote", found, help=advice, state=State.FOREIGN)
     files.must_be_replaceable(tree.root, path)
     return FileResult(path, file.patches, current, file.desired)
@@ -166,7 +166,7 @@ def _prepare(change: Staged) -> None:
     """Write everything that needs room on the disk or permission, and that nothing counts on yet."""
     tree, state = change.tree, change.tree.state_directory
     assert change.begins
-    pristine = [tree.pristine(path) or b"" for path in change.begins.files]
+    pristine = [data for path in change.begins.files if (data := tree.pristine(path)) is not None]
     state.prepare(change.begins, change.ends, (*pristine, *change.diffs))
     for path, place in change.places.items():
         files.create(state.temporary(path), change.files[path].after or b"", like=place)

@@ -86,7 +86,7 @@ def test_a_patched_file_that_was_copied_into_a_tree_is_known(
     assert "what fp4patch wrote for next3 (cutlass/e2m1-encode 1), without its receipt" in " ".join(said.err.split())
 
 
-# --- git stash, another tag ------------------------------------------------------------------------------------------
+# --- git stash ------------------------------------------------------------------------------------------------------
 
 
 def test_git_stash_and_pop(fp4patch: Command, tree: Path) -> None:
@@ -104,28 +104,6 @@ def test_git_stash_and_pop(fp4patch: Command, tree: Path) -> None:
     git(tree, "stash", "pop", "-q")  # the patched file comes back, and its receipt does not
     follow(fp4patch("apply", "--variant", "turbo", tree))
     assert fp4patch("apply", "--variant", "turbo", tree).status == 0
-
-
-def test_another_tag_under_a_receipt_is_refused_until_the_receipt_goes(
-    fp4patch: Command, tree: Path, pristine_tree: GetTree
-) -> None:
-    git(tree, "tag", "old")
-    small_cutlass(pristine_tree("cutlass", "4.4.2"), tree)
-    git(tree, "commit", "-qam", "new", "--no-gpg-sign")
-    git(tree, "tag", "new")
-    git(tree, "checkout", "-q", "old")
-    fp4patch("apply", "--variant", "next2", tree)
-    git(tree, "checkout", "-qf", "new")
-    before = snapshot(tree)
-    for command in (["apply"], ["apply", "--variant", "turbo"], ["revert"]):
-        said = fp4patch(*command, tree)
-        assert said.status == 1
-        assert "delete its .fp4patch directory" in " ".join(said.err.split())
-    assert snapshot(tree) == before
-    shutil.rmtree(tree / ".fp4patch")
-    assert fp4patch("apply", "--variant", "next2", tree).status == 0
-    assert fp4patch("revert", tree).status == 0
-    assert git(tree, "status", "--porcelain", "--ignored") == ""
 
 
 # --- a receipt with other bytes --------------------------------------------------------------------------------------
