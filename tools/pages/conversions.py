@@ -21,7 +21,8 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.probe import Probe
 from fp4patch.core.arch import requested
 from fp4patch.core.store import Store, cache_dir
-from fp4patch.proof.compile import SIDES, CompileRequest, compile_probes
+from fp4patch.proof.compile import compile_probes
+from fp4patch.proof.subject import Folded, Means, Probes, Subject
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
 from tools.pages import _made_part as made_part
@@ -86,23 +87,20 @@ def counted(tree: Path, toolchain: Toolchain) -> tuple[str, Counts]:
             shutil.copytree(tree, copy)
             apply = [sys.executable, "-m", "fp4patch", "apply", "--variant", variant, str(copy)]
             subprocess.run(apply, check=True, capture_output=True)
+            (patched,) = identify_all([copy], catalog)
             for names, archs in groups:
-                compiled = compile_probes(
-                    CompileRequest(
-                        before=SourceView(tree),
-                        after=SourceView(copy),
-                        target=identified.target,
-                        probes=probes_of(catalog, names),
-                        archs=requested(",".join(archs), ""),
-                        toolchain=toolchain,
-                        store=Store(cache_dir() / "compilations"),
-                    )
+                subject = Subject(
+                    tree=patched,
+                    folded=Folded(pristine=SourceView(tree), written={}),
+                    variant=catalog.variant(variant),
+                    probes=Probes(ran=probes_of(catalog, names), archs=requested(",".join(archs), "")),
+                    toolchain=toolchain,
                 )
-                for probe, arch in compiled.pairs:
-                    row = counts.setdefault(probe.name, {}).setdefault(str(arch), {})
-                    for side, column in zip(SIDES, (PRISTINE, variant), strict=True):
-                        built = compiled.side(probe.id, arch, side)
-                        assert built.listing, f"{probe.id} for {arch}: {built.error}"
+                compiled = compile_probes(subject, Means(store=Store(cache_dir() / "compilations")))
+                for pair in compiled.pairs:
+                    row = counts.setdefault(pair.probe.name, {}).setdefault(str(pair.arch), {})
+                    for built, column in ((pair.before, PRISTINE), (pair.after, variant)):
+                        assert built.listing, f"{pair.probe.id} for {pair.arch}: {built.error}"
                         row[column] = built.listing.size, built.listing.branches
     return str(identified.version), counts
 
