@@ -25,3 +25,8 @@ fp4patch apply --variant next3 --check cutlass
 fp4patch verify --variant next3 --arch sm_120a,sm_121a --no-execute --json verify.json --report verify.html cutlass
 test -s verify.json -a -s verify.html
 fp4patch revert cutlass
+fp4patch fetch vllm==0.33.0 vllm # a source archive, where CUTLASS is a wheel
+fp4patch doctor --for gb10 --cuda 13.0 --torch-cuda-arch-list 12.1a vllm
+fp4patch apply --variant native vllm
+fp4patch apply --variant native --check vllm
+fp4patch revert vllm

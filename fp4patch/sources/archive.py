@@ -1,10 +1,19 @@
-"""Safe extraction of one directory from a wheel or a source archive: nothing outside, no links, no devices."""
+"""Safe extraction of one directory from a wheel or a source archive: nothing outside, no links, no devices.
 
+Python's own filter for this came with 3.11.4, and let links lead outside until 3.11.5. So only regular files are taken;
+each is written here by its checked name, with the permissions that the filter leaves it, and no other metadata.
+"""
+
+import gzip
+import shutil
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Collection
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from fp4patch.core.errors import SourceError
 
@@ -16,7 +25,15 @@ def extract(archive: Path, subtree: str, to: Path) -> None:
     a damaged archive, and if there is no such directory.
     """
     with tempfile.TemporaryDirectory(dir=to.parent) as work:
-        tree = _unpacked(archive, subtree, Path(work, "all"), ())
+        tree = Path(work, "tree")
+        with _damage_named(archive):
+            for name, mode, content in _files(archive, subtree):
+                path = tree / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("wb") as file:
+                    shutil.copyfileobj(content, file)
+                if mode is not None:
+                    path.chmod(mode)
         if not tree.is_dir():
             advice = "the pin in target.toml is wrong; please report it"
             raise SourceError(f"{archive.name} holds no directory {subtree!r}", help=advice)
@@ -25,30 +42,46 @@ def extract(archive: Path, subtree: str, to: Path) -> None:
 
 def read_files(archive: Path, subtree: str, names: Collection[str]) -> dict[str, bytes]:
     """Return the contents of some files below ``subtree`` of the archive, as far as it has them."""
-    with tempfile.TemporaryDirectory() as work:
-        tree = _unpacked(archive, subtree, Path(work, "all"), names)
-        return {name: (tree / name).read_bytes() for name in names if (tree / name).is_file()}
+    with _damage_named(archive):
+        return {str(name): content.read() for name, _, content in _files(archive, subtree) if str(name) in names}
 
 
-def _unpacked(archive: Path, subtree: str, work: Path, names: Collection[str]) -> Path:
-    """Return where ``subtree`` is, unpacked into ``work``: all its regular files, or those with these names."""
+def _files(archive: Path, subtree: str) -> Iterator[tuple[PurePosixPath, int | None, IO[bytes]]]:
+    """Yield each regular file below ``subtree``: its name there, its permissions (None: the default), its content."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            for entry in wheel.infolist():
+                if not entry.is_dir() and (name := _below(subtree, PurePosixPath(entry.filename))):
+                    with wheel.open(entry) as content:
+                        yield name, None, content
+        return
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            path = PurePosixPath(member.name)
+            inside = not path.is_absolute() and ".." not in path.parts
+            if member.isfile() and inside and (name := _below(subtree, PurePosixPath(*path.parts[1:]))):
+                packed = tar.extractfile(member)
+                assert packed  # of a regular file
+                yield name, _permissions(member.mode), packed
 
-    def wanted(name: str) -> bool:
-        path = PurePosixPath(name)
-        inside = path.is_relative_to(subtree) and ".." not in path.parts
-        return inside and (not names or str(path.relative_to(subtree)) in names)
 
-    def regular(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
-        taken = member.isfile() and wanted(member.name.partition("/")[2])
-        return tarfile.data_filter(member, path) if taken else None
+def _below(subtree: str, path: PurePosixPath) -> PurePosixPath | None:
+    """Return the path relative to ``subtree``, or None if it is not below it, or might lead outside."""
+    inside = path.is_relative_to(subtree) and ".." not in path.parts and "\0" not in str(path)
+    return path.relative_to(subtree) if inside and path != PurePosixPath(subtree) else None
 
+
+def _permissions(mode: int) -> int:
+    """Return what a file gets: its owner reads and writes, others may not write, and no bit is special.
+
+    Nobody executes what the owner may not.
+    """
+    return mode & (0o755 if mode & 0o100 else 0o644) | 0o600
+
+
+@contextmanager
+def _damage_named(archive: Path) -> Iterator[None]:
     try:
-        if archive.suffix == ".whl":
-            with zipfile.ZipFile(archive) as wheel:
-                wheel.extractall(work, [name for name in wheel.namelist() if wanted(name)])  # noqa: S202
-            return work / subtree
-        with tarfile.open(archive) as tar:
-            tar.extractall(work, filter=regular)  # noqa: S202 - the filter refuses what leads outside
-        return next(work.glob("*"), work) / subtree
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise SourceError(f"{archive.name} is damaged: {error}", help=f"delete {archive} and fetch again") from error

@@ -1,14 +1,19 @@
 """Archives are unpacked into the directory and nowhere else."""
 
 import io
+import os
 import tarfile
-from pathlib import Path
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path, PurePosixPath
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support import wheel
 
 from fp4patch.core.errors import SourceError
-from fp4patch.sources.archive import extract
+from fp4patch.sources.archive import extract, read_files
 
 
 def sdist(path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
@@ -59,8 +64,83 @@ def test_a_folder_that_is_not_in_the_archive_is_an_error(tmp_path: Path) -> None
         extract(wheel(tmp_path / "a.whl", {"p/a": "x"}), "q", tmp_path / "out")
 
 
-def test_a_damaged_archive_is_one_clear_error(tmp_path: Path) -> None:
-    whole = wheel(tmp_path / "a.whl", {"p/a": "x" * 1000}).read_bytes()
-    (tmp_path / "a.whl").write_bytes(whole[:-30])
+def damaged(kind: str, path: Path) -> Path:
+    """Return an archive with one file, of which the end or some bytes in the middle are not as they were."""
+    noise = bytes(range(256)) * 100
+    if "wheel" in kind:
+        archive = wheel(path.with_suffix(".whl"), {"p/a": noise.decode("latin-1")})
+    else:
+        archive = sdist(path.with_suffix(".tar.gz"), [(tarfile.TarInfo("v-1/p/a"), noise)])
+    whole = archive.read_bytes()
+    middle = len(whole) // 2
+    archive.write_bytes(whole[:-30] if "cut" in kind else whole[:middle] + b"\0damage\0" + whole[middle + 8 :])
+    return archive
+
+
+@pytest.mark.parametrize("kind", ["wheel, cut", "wheel, changed", "sdist, cut"])
+def test_a_damaged_archive_is_one_clear_error(tmp_path: Path, kind: str) -> None:
+    archive = damaged(kind, tmp_path / "a")
     with pytest.raises(SourceError, match="is damaged"):
-        extract(tmp_path / "a.whl", "p", tmp_path / "out")
+        extract(archive, "p", tmp_path / "out")
+    with pytest.raises(SourceError, match="is damaged"):
+        read_files(archive, "p", {"a"})
+    assert [path.name for path in tmp_path.iterdir()] == [archive.name]
+
+
+KINDS = [
+    *(tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE),
+    *(tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE),
+]
+
+
+@st.composite
+def members(draw: st.DrawFn) -> tarfile.TarInfo:
+    """One member, of any kind. Files have other names than directories, so that each fits beside each."""
+    kind = draw(st.sampled_from(KINDS))
+    where = draw(st.lists(st.sampled_from(["v-1", "p", "..", ".", ""]), max_size=3))
+    first = draw(st.sampled_from(["v-1/", "v-1/", "v-1/", "./v-1/", "", "/", "//", "../"]))
+    last = draw(st.sampled_from(["dir", "dir/.."] if kind == tarfile.DIRTYPE else ["f", "g", "..", "f\0ü"]))
+    member = tarfile.TarInfo(first + "/".join([*where, last]))
+    member.type = kind
+    member.mode = draw(st.integers(0, 0o7777))
+    member.uid = member.gid = draw(st.sampled_from([0, 1234]))
+    member.linkname = draw(st.sampled_from(["f", "../f", "../../../f", "/etc/passwd", "v-1/f"]))
+    return member
+
+
+def listing(tree: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Return content, mode and owner of each file of a tree; there is nothing but files and directories."""
+    paths = [path for path in tree.rglob("*") if path.is_symlink() or not path.is_dir()]
+    assert not [path for path in paths if path.is_symlink() or not path.is_file()]
+    return {
+        str(path.relative_to(tree)): (path.read_bytes(), path.stat().st_mode & 0o7777, path.stat().st_uid)
+        for path in paths
+    }
+
+
+@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="Python's own filter came with 3.11.4")
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(members(), max_size=8))
+def test_what_is_written_is_what_pythons_own_filter_lets_through(made: list[tarfile.TarInfo]) -> None:
+    """Of the regular files below the leading directory, with the same bytes, modes and owner; all else is left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        archive = sdist(work / "v-1.tar.gz", [(member, str(at).encode()) for at, member in enumerate(made)])
+
+        def taken(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+            parts = PurePosixPath(member.name).parts
+            if member.name.startswith("/") or {"..", "f\0ü"} & {*parts} or len(parts) < 2 or not member.isfile():
+                return None  # the filter strips the slash, and goes up where that stays inside
+            return tarfile.data_filter(member, path).replace(name="/".join(parts[1:]), deep=False)
+
+        (work / "theirs").mkdir()
+        with tarfile.open(archive) as tar:
+            tar.extractall(work / "theirs", filter=taken)
+        theirs = listing(work / "theirs")
+        with nullcontext() if theirs else pytest.raises(SourceError, match="holds no directory"):
+            extract(archive, "", work / "ours")
+        ours = listing(work / "ours") if (work / "ours").exists() else {}
+        assert ours == theirs
+        assert {path.name for path in work.iterdir()} <= {"v-1.tar.gz", "theirs", "ours"}
+        assert {owner for _, _, owner in ours.values()} <= {os.getuid()}
+        assert read_files(archive, "", theirs) == {name: content for name, (content, _, _) in theirs.items()}
