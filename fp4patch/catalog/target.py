@@ -179,6 +179,9 @@ class Target(Manifest):
     """Files that together identify a directory as a tree of this kind."""
     other_marks: tuple[Marks, ...] = ()
     """The same for each other layout: a checkout, where ``marks`` are those of an installed package."""
+    repository: dict[str, str] = field(default_factory=dict)
+    """Beginnings of paths in an archive or an installed package, and what they are in upstream's repository, where that
+    has another layout: ``{"jit/" = "flashinfer/jit/"}``. The first that fits a path counts."""
     version: StatedVersion
     include: tuple[str, ...]
     """Include directories, relative to the tree, for the compilation of a probe."""
@@ -224,6 +227,11 @@ class Target(Manifest):
         if not self.tag:
             return self.commits.get(version, "")
         return self.tag.format(version=version, release=version.removesuffix(".0"))
+
+    def in_repository(self, path: str) -> str:
+        """Return the path in upstream's repository of a file of a tree, in whatever layout the tree is."""
+        begin = next((begin for begin in self.repository if path.startswith(begin)), "")
+        return self.repository.get(begin, "") + path.removeprefix(begin)
 
     def missing(self, tree: Path) -> list[str]:
         """Return the missing marks of the layout with the fewest missing; none if a tree of this kind is there."""

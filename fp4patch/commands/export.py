@@ -66,8 +66,9 @@ class Series(Report):
 def export(tree: Path, variant: str, names: tuple[str, ...], form: str, output: Path | None, as_json: bool) -> None:
     """Export the patches of a variant as changes for upstream.
 
-    Each patch becomes one change against the pristine TREE, in upstream's names. The TREE is not changed. The same
-    input gives the same bytes: mails have the author of GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, and a date in 1970.
+    Each patch becomes one change against the pristine TREE, in upstream's names, with the paths of its repository. The
+    TREE is not changed. The same input gives the same bytes: mails have the author of GIT_AUTHOR_NAME and
+    GIT_AUTHOR_EMAIL, and a date in 1970.
     """
     if output and output.is_dir() and any(output.iterdir()):
         raise Fp4PatchError(f"{output} is not empty", help="name another directory with --output")
@@ -126,7 +127,8 @@ def _diffs(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[P
     for number in range(1, len(patches) + 1):
         after = _desired(tree, catalog, variant, patches[:number])
         changed = {path: (before.get(path, tree.pristine(path) or b""), text) for path, text in sorted(after.items())}
-        differing = {path: texts for path, texts in changed.items() if texts[0] != texts[1]}
+        theirs = tree.known.target.in_repository
+        differing = {theirs(path): texts for path, texts in changed.items() if texts[0] != texts[1]}
         yield "".join(f"diff --git a/{path} b/{path}\n{unified(path, *texts)}" for path, texts in differing.items())
         before |= after
 

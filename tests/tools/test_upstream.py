@@ -1,10 +1,12 @@
 """docs/upstream: pages and patches are what the patches of today make of the releases that the pages name."""
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from small_cutlass import checkout, git
 from small_trees import small_tree
 
 from tools.pages import upstream
@@ -14,6 +16,8 @@ OF_CASES = ("mlx-family", "qutlass-family", "transformer-engine-architectures")
 """Pages of projects whose releases are in git alone: excerpts of the release."""
 HEADERS = "transformer-engine-backport"
 """A page whose patch is too long to be kept. The package index has a part of its files: headers."""
+PACKAGED = {"flashinfer/jit/moe_utils.py": "jit/moe_utils.py"}
+"""Files that a package has in another place than upstream's repository."""
 PULLS = [pull for pull in upstream.PULLS if pull.page not in {*OF_CASES, HEADERS}]
 
 
@@ -27,6 +31,22 @@ def test_the_page_and_the_patch_are_those_of_today(
     kept = upstream.FOLDER / f"{pull.page}.patch"
     assert kept.exists() == (made.count("\n") <= upstream.LONGEST)
     assert not kept.exists() or kept.read_text() == made
+
+
+@pytest.mark.parametrize("target", ["cutlass", "vllm", "flashinfer"])
+def test_git_am_takes_the_patches_of_a_release_in_a_checkout_of_it(
+    target: str, pristine_tree: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    """Each patch by itself, on the files of the release that its page names, at the paths of upstream's repository."""
+    for pull in (pull for pull in PULLS if pull.target == target):
+        patch = upstream.FOLDER / f"{pull.page}.patch"
+        if patch.exists():
+            tree, clone = pristine_tree(target, pull.version), tmp_path / pull.page
+            for path in re.findall(r"^diff --git a/(\S+) ", patch.read_text(), re.MULTILINE):
+                (clone / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(tree / PACKAGED.get(path, path), clone / path)
+            checkout(clone)
+            git(clone, "am", "--quiet", str(patch))
 
 
 def pull_of(page: str) -> upstream.Pull:

@@ -41,8 +41,6 @@ class Pull:
     """Globs of the probes in its table; none: the table has the arch lists."""
     archs: str = ARCHS
     """Targets in its table."""
-    below: str = ""
-    """Directory of the repository in which the released package is."""
 
 
 PULLS = (
@@ -60,7 +58,7 @@ PULLS = (
     Pull("cutlass-stages", "cutlass", "4.8.0", "sm120-stages", ("cutlass/shared-memory",), archs="sm_120a,sm_121a"),
     Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
     Pull("vllm-native-code", "vllm", "0.33.0", "native-arch"),
-    Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x", below="flashinfer"),
+    Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x"),
     Pull(
         "flashinfer-conversions",
         "flashinfer",
@@ -89,14 +87,14 @@ def message(pull: Pull, made: str) -> str:
     added, removed = (len(re.findall(rf"^\{sign}(?!\{sign}\{sign} )", diff, re.MULTILINE)) for sign in "+-")
     files = len(re.findall(r"^diff --git", diff, re.MULTILINE))
     command = f"fp4patch export --variant {VARIANT} --patch {pull.patch} {pull.target} -o DIR"
-    apply = f"`git am --directory={pull.below}`" if pull.below else "`git am`"
-    there = f"[{pull.page}.patch]({pull.page}.patch), for {apply}, " if _is_kept(made) else ""
+    there = f"[{pull.page}.patch]({pull.page}.patch), for `git am`, " if _is_kept(made) else ""
     of = f"{counted(files, 'file')} of {pull.target} {pull.version}"
     changed = f"{there}changes {of}: {counted(added, 'line')} added, {removed:,} removed."
     lines = [
         *("## Title", "", f"    {title}", "", "## Message", ""),
         *(f"    {line}".rstrip() for line in body.strip().splitlines()),
-        *("", "## Patch", "", changed[0].upper() + changed[1:], "", f"    {command}", ""),
+        *("", "## Patch", "", changed[0].upper() + changed[1:], ""),
+        *("<!-- run by tests/tools/test_upstream.py -->", "", f"    {command}", ""),
     ]
     return "\n".join(lines)
 
@@ -110,12 +108,10 @@ def table(pull: Pull, report: VerifyReport) -> str:
     tools = report.toolchain
     command = f"fp4patch verify --variant {VARIANT} --arch {pull.archs} --execute"
     how = f"`{command}`, nvcc {tools.nvcc}, {report.target} {report.version}"
+    ran = f"<!-- run by docs/upstream/README.md: `{command}` -->"  # every week
     rows = list(_code(pull, report) if pull.probes else _builds(pull, report))
-    return (
-        "\n".join([f"{how}:", "", *rows, ""])
-        if rows
-        else f"{how}: this patch changes no probe and no arch list of these.\n"
-    )
+    what = [":", "", *rows] if rows else [": this patch changes no probe and no arch list of these."]
+    return "\n".join([ran, "", how + what[0], *what[1:], ""])
 
 
 def _code(pull: Pull, report: VerifyReport) -> Iterator[str]:
