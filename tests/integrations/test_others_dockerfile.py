@@ -35,6 +35,7 @@ COPY --from=0 /opt/cutlass /cutlass
 
 def as_here(text: str) -> str:
     """A block of the page, with what can be had on this machine."""
+    text = re.sub(r" @ git\+https\S+(?=')", "", text)  # the wheel of this checkout has the name
     text, changed = re.subn(r"cutlass==[\d.]+", f"cutlass=={CUTLASS}", text)
     assert changed in {0, 1}
     return re.sub(r"fp4patch verify --variant \w+", "fp4patch status", text)

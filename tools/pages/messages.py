@@ -13,6 +13,9 @@ _HEAD = """# Messages of compilers and drivers
 
 Each heading is a message with which a build or a program for these GPUs ends. `fp4patch doctor build.log` (or `-` for
 standard input) finds the first of them in a log, with these words. `python -m tools.regenerate messages` writes this.
+
+<!-- run by tests/doctor/test_messages.py: `fp4patch doctor build.log`, `python -m tools.regenerate messages` -->
+<!-- run by tests/doctor: `fp4patch doctor --for sm_121 FILE` -->
 """
 _TAIL = """
 ## Macros of the targets
