@@ -102,7 +102,7 @@ def _some_single(o: Operands) -> str:
 _gives(("MOV", "UMOV"), "PTX ISA, mov", "{}", WORD)
 _gives(("MOV.64", "UMOV.64"), "PTX ISA, mov.b64", "{}", _wide_immediate, words=2)
 _gives(("SEL", "USEL"), "PTX ISA, selp", "{2} ? {0} : {1}", WORD, WORD, TRUTH)
-_gives("SEL.64", "PTX ISA, selp.b64", "{2} ? {0} : {1}", WIDE, WIDE, TRUTH, words=2)
+_gives(("SEL.64", "USEL.64"), "PTX ISA, selp.b64", "{2} ? {0} : {1}", WIDE, WIDE, TRUTH, words=2)
 _FSEL = "PTX ISA, selp; a sign or bars on a source change its sign bit alone: by experiment"
 _gives("FSEL", _FSEL, "{2} ? {0} : {1}", SINGLE, _some_single, TRUTH)
 
@@ -414,7 +414,7 @@ _gives(("IADD.64", "UIADD.64"), "PTX ISA, add.s64", "{} + {}", _SIGNED_PAIR, _SI
 @_entry("UIADD3.64", "PTX ISA, add.s64, of three")
 def _uiadd3_64(o: Operands) -> list[str]:
     to, carries = o.to(2), _carries(o)
-    a, b, c = o.pair(), o.wide(), o.wide()
+    a, b, c = o.pair(negation=True), o.wide(negation=True), o.wide()
     o.end()
     if carries:
         raise Lacks("a carry out of 64 bits")
@@ -457,7 +457,10 @@ _entry("IMAD.WIDE.U32.X", "PTX ISA, mad.wide.u32, with a carry in; the order of 
 )
 
 
-@_entry("IMAD.HI.U32", "PTX ISA, mad.hi.u32; it adds a pair before it takes the upper word: by experiment")
+_MAD_HI_U32 = "PTX ISA, mad.hi.u32; it adds a pair before it takes the upper word: by experiment"
+
+
+@_entry(("IMAD.HI.U32", "UIMAD.HI.U32"), _MAD_HI_U32)
 def _imad_hi(o: Operands) -> list[str]:
     to, carries = o.to(), _carries(o)
     a, b, c = o.word(), o.word(), o.pair()
@@ -963,7 +966,7 @@ _gives("F2I.NTZ", _F2I, "lift_f2i({})", SINGLE)
 
 _TO_U32 = "PTX ISA, cvt.rzi.{}u32.f32: toward zero, saturated, NaN is 0"
 _gives("F2I.U32.TRUNC.NTZ", _TO_U32.format(""), "lift_f2u({})", SINGLE)
-_gives("F2I.FTZ.U32.TRUNC.NTZ", _TO_U32.format("ftz."), "lift_f2u({})", FLUSHED)
+_gives(("F2I.FTZ.U32.TRUNC.NTZ", "UF2I.FTZ.U32.TRUNC.NTZ"), _TO_U32.format("ftz."), "lift_f2u({})", FLUSHED)
 
 
 def _float_of(cast: str, *, up: bool) -> Emit:
