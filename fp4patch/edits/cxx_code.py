@@ -52,6 +52,7 @@ class CxxCode:
         """Return the text with the tokens replaced, and their lines."""
         replace = replace.replace("\n", newline_of(self._source.text))
         size, places = len(words(find)), self._places(find)
+        replace = replace.replace("\n", newline_of(self._source.text))
         for at in places:
             self._check_operands(at, size, find, replace)
         olds = [[self._source.token(at + n) for n in range(size)] for at in places]
