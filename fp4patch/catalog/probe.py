@@ -95,10 +95,14 @@ class Quantizes(Manifest):
     ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
     accumulators for each block of threads. ``minimax``: ``storeNvfp4CacheElems`` of vLLM, a row of 128 values for each
     warp; the parameters are pointers to the values, the scale and the pages, and the number of tokens in a page.
+    ``kv-pages``: ``reshape_and_cache_nvfp4_kernel`` of vLLM, a token for each block of threads; the parameters are
+    pointers to keys, values, their two scales, slots and pages, and the numbers of heads, of values of a head, of
+    tokens of a page, and 1 if a page has tokens by heads. Not the bytes of these pages are compared but what attention
+    kernels read there: in patched code for SM12x, the block scales of V in the order of the tokens.
     """
 
     input: Literal["float32", "float16", "bfloat16"]
-    layout: Literal["linear", "swizzled", "gemv", "minimax"] = "linear"
+    layout: Literal["linear", "swizzled", "gemv", "minimax", "kv-pages"] = "linear"
     pristine_from: int = 0
     """As in :class:`Executes`."""
 

@@ -123,6 +123,7 @@ def test_a_patched_tree_is_judged_as_it_is(
     assert states == {f"vllm/{name}": "applied" for name in native} | {
         "vllm/e2m1-asm": "pristine",
         "vllm/gdn-prefill": "not-needed",
+        "vllm/kv-scales": "not-needed",
         "vllm/moe-defines": "upstreamed",
     }
     assert found["recommended"]["next"] == f"fp4patch verify --variant native {tree}"

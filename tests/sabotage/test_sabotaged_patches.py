@@ -78,6 +78,7 @@ de = mutants(DETECTED, "native", ("vllm", "0.26.0"), write=quoted)
 keep = mutants(KEEP, "native", ("vllm", "0.18.0"), write=quoted)
 moe = mutants("patches/vllm/moe-defines/patch.toml", "native", ("vllm", "0.11.1"))
 gdn = mutants("patches/vllm/gdn-prefill/patch.toml", "native", ("vllm", "0.28.0"))
+kv = mutants("patches/vllm/kv-scales/patch.toml", "native", ("vllm", "0.31.0"), "fill-bf16-pages")
 gdc = mutants("patches/flashinfer/gdc-flag/patch.toml", "native", ("flashinfer", "0.6.7"), "float2x4-to-e2m1")
 sm121 = mutants("patches/cutlass/sm121-family/patch.toml", "native", ("cutlass", "4.0.0"), "float-to-e2m1-x8")
 stages = mutants("patches/cutlass/sm120-stages/patch.toml", "native", C48, "shared-memory")
@@ -259,6 +260,13 @@ MUTANTS = [
     gdn("FlashInfer's prefill for all later GPUs", "(head_k_dim == 128 and current_platform.is_device_capability_family(120)", "(head_k_dim == 128 and not current_platform.is_device_capability(75)"),
     gdn("FlashInfer's prefill for a head of any size", "(head_k_dim == 128 and current_platform", "(current_platform"),
     gdn("FlashInfer's prefill with CUDA 12", "get_cuda_runtime_major() >= 13))", "get_cuda_runtime_major() >= 12))"),
+    # The order of V's block scales in an NVFP4 KV cache.
+    kv("V's scales in order on SM100 too", "__CUDA_ARCH__ >= 1200 && __CUDA_ARCH__ < 1300", "__CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1300")._replace(says="expected 12.0 12.1, got 10.0 10.3"),
+    kv("V's scales in order on SM120 alone", "__CUDA_ARCH__ < 1300", "__CUDA_ARCH__ < 1210")._replace(says="bytes that attention kernels read in pages, beside upstream's kernel for sm_120a differ"),
+    kv("V's scales in order for families alone", "#if defined(__CUDA_ARCH__) &&", "#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && !defined(__CUDA_ARCH_SPECIFIC__) &&"),
+    kv("two of V's scales swapped", "return t * scale_dim + s;", "return t * scale_dim + (s ^ 1);"),
+    kv("V's scales of two tokens swapped", "return t * scale_dim + s;", "return (t ^ 1) * scale_dim + s;"),
+    kv("V's scales of one token in another order", "return t * scale_dim + s;", "return t * scale_dim + (t == 15 ? scale_dim - 1 - s : s);"),
     # SM121 before CUTLASS knew it.
     sm121("SM121 not among the macros", "&& __CUDA_ARCH__ == 1210)", "&& __CUDA_ARCH__ == 1211)", arch="sm_121a"),
     sm121("SM120 lost", 'replace = "__CUDA_ARCH__ == 1200', 'replace = "__CUDA_ARCH__ == 1190', arch="sm_120a"),
@@ -549,7 +557,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 290  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 296  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:

@@ -54,13 +54,27 @@ def launches(does: Quantizes | Launches) -> tuple[Launch, ...]:
         alternatives = max(argument.count("|") for argument in does.arguments) + 1
         all_of_them: Iterable[Launch] = (_launch(does, number) for number in range(max(2, alternatives)))
     else:
-        layouts: dict[str, Callable[[Quantizes], Iterator[Launch]]] = {"gemv": _gemv, "minimax": _pages}
+        layouts: dict[str, Callable[[Quantizes], Iterator[Launch]]] = {
+            "gemv": _gemv,
+            "minimax": _pages,
+            "kv-pages": _kv_pages,
+        }
         all_of_them = layouts.get(does.layout, _rows)(does)
     return tuple(replace(launch, poison=_POISON[number % 2]) for number, launch in enumerate(all_of_them))
 
 
-def beside(of: Sequence[Launch], expected: list[list[bytes]], stored: list[list[bytes]]) -> Ran:
-    """Compare the output of launches with what upstream's kernel stored. ProofError if that is nothing."""
+def beside(
+    does: Quantizes | Launches, expected: list[list[bytes]], stored: list[list[bytes]], *, in_order: bool
+) -> Ran:
+    """Compare the output of the launches with what upstream's kernel stored. ProofError if that is nothing.
+
+    Of a KV cache it is what attention kernels read: upstream's are those of SM100, the others find the block scales
+    of V ``in_order``, or as those do.
+    """
+    of, what = launches(does), "bytes"
+    if isinstance(does, Quantizes) and does.layout == "kv-pages":
+        what = "bytes that attention kernels read in pages,"
+        expected, stored = _as_read(expected), stored if in_order else _as_read(stored)
     inputs, wrong, first = 0, 0, ""
     for launch, right, got in zip(of, expected, stored, strict=True):
         before, shall, found = (
@@ -75,7 +89,7 @@ def beside(of: Sequence[Launch], expected: list[list[bytes]], stored: list[list[
         if len(places) and not first:
             at = places[0]
             first = f"byte {at} of the output is {found[at]:#04x}, not {shall[at]:#04x}"
-    return Ran("bytes beside upstream's kernel for sm_120a", inputs, wrong, first=first)
+    return Ran(f"{what} beside upstream's kernel for sm_120a", inputs, wrong, first=first)
 
 
 def _rows(quantizes: Quantizes) -> Iterator[Launch]:
@@ -120,6 +134,71 @@ def _pages(quantizes: Quantizes) -> Iterator[Launch]:
         arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], len(taken) * 9)
         parameters = pointers(arrays) + struct.pack("<i", tokens)
         yield Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind)
+
+
+@dataclass(frozen=True)
+class _Cache:
+    """A KV cache that is filled."""
+
+    pages: int
+    tokens: int
+    """Number of tokens in a page."""
+    heads: int
+    head: int
+    """Number of values in a head."""
+    by_heads: bool
+    """True if a page has the tokens of each head, else the heads of each token."""
+    scales: tuple[float, float]
+    """Global scales of K and of V."""
+    reciprocal: Reciprocal
+
+    @property
+    def data(self) -> int:
+        """Bytes of the codes of K, or of V, in a page; an eighth of them are block scales behind these."""
+        return self.tokens * self.heads * self.head // 2
+
+
+_CACHES = (
+    _Cache(8, 16, 2, 128, True, (1.0, 0.37), "exact"),
+    _Cache(8, 16, 2, 128, False, (0.37, 1.0), "up"),
+    _Cache(4, 32, 3, 64, True, (2688.0, 81.3), "down"),
+    _Cache(2, 64, 1, 256, False, (1.0, 1.0), "any"),
+)
+
+
+def _kv_pages(quantizes: Quantizes) -> Iterator[Launch]:
+    """Yield launches that fill pages in no order of their slots: a few slots stay empty, and tokens without a slot are
+    among them."""
+    random, bits = np.random.default_rng(22), blocks(quantizes.input)
+    for filled in _CACHES:
+        slots = random.permutation(filled.pages * filled.tokens).astype(np.int64)
+        slots[::29] = -1
+        row = filled.heads * filled.head
+        taken = bits[random.integers(0, len(bits), (2, len(slots) * row // 16))]
+        inputs = [*(part.tobytes() for part in taken), struct.pack("<ff", *filled.scales), slots.tobytes()]
+        arrays = _placed(inputs, filled.pages * 2 * filled.data // 8 * 9)
+        parameters = pointers(arrays) + struct.pack("<iiii", filled.heads, filled.head, filled.tokens, filled.by_heads)
+        threads = -(-row // 16 // 32) * 32  # one for each block of values, as vLLM's dispatcher has them
+        yield Launch((len(slots), 1, 1), (threads, 1, 1), parameters, arrays, filled.reciprocal)
+
+
+def _as_read(stored: list[list[bytes]]) -> list[list[bytes]]:
+    """Return the caches with the block scales of V in the order in which the kernels of SM100 read them.
+
+    A page has the codes of K, its block scales by tokens and heads, and the same of V. Those kernels find V's scales
+    elsewhere: four tokens have a matrix, of a row for each scale.
+    """
+    read = list[list[bytes]]()
+    for filled, (content,) in zip(_CACHES, stored, strict=True):
+        pages = np.frombuffer(content, dtype=np.uint8).reshape(filled.pages, 2, -1).copy()
+        shape = (filled.heads, filled.tokens) if filled.by_heads else (filled.tokens, filled.heads)
+        scales = pages[:, 1, filled.data :].reshape(filled.pages, *shape, -1)
+        by_heads = scales if filled.by_heads else scales.swapaxes(1, 2)
+        token, scale = np.indices(by_heads.shape[2:])
+        at = token // 4 * 4 * by_heads.shape[3] + scale * 4 + token % 4
+        by_heads[...] = by_heads.reshape(filled.pages, filled.heads, -1)[..., at]
+        read.append([pages.tobytes()])
+    return read
 
 
 @cache

@@ -41,6 +41,11 @@ class ProbeCode:
         return does if does.swept else None
 
     @property
+    def in_order(self) -> bool:
+        """True if it must leave the block scales of V in the order of the tokens: patched, and for SM12x."""
+        return self.side == "patched" and self.arch.major == 12
+
+    @property
     def instruction(self) -> bool:
         """True if it converts with F2FP."""
         return bool(self.listing and self.listing.count(InstructionClass.FP4))

@@ -106,4 +106,5 @@ def _name(code: ProbeCode, upstream: ProbeCode | None, toolchain: Toolchain) -> 
         str(code.arch.major),
         str(code.capability >= stochastic.FROM),
         str(bool(code.swept)),
+        str(code.in_order),
     )

@@ -254,7 +254,7 @@ class BesideUpstream:
                 of = f"{len(ran)} of {len(ran | missing)} conversions"
                 raise ProofError(f"{of} in upstream's {other} run with these arguments")
             got = expected if code is upstream else tools.launched(tools.kernel(code, name), launches, quick=quick)[0]
-            results.append(chosen_inputs.beside(launches, expected, got))
+            results.append(chosen_inputs.beside(does, expected, got, in_order=code.in_order))
         first = next((ran for ran in results if ran.wrong), results[0])
         return replace(first, inputs=sum(ran.inputs for ran in results), wrong=sum(ran.wrong for ran in results))
 

@@ -35,6 +35,8 @@ struct Tensor {
   void* data_ptr() const;
   template <typename T>
   T const* const_data_ptr() const;
+  template <typename T>
+  T* mutable_data_ptr() const;
   int get_device_index() const;
 };
 namespace accelerator {
