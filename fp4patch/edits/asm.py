@@ -85,7 +85,7 @@ def scan(source: Source) -> Scan:
             statement = statements.get(keyword) or (parse(source, keyword) if before else None)
         except LexError as error:
             where = where if token.directive >= 0 else f"in {error.message}"
-        if not source.is_live(token.start):
+        if not source.is_live(token.start) or _is_diagnostic(source, token):
             continue
         if statement and spot <= statement.last:
             statements[statement.first] = statement
@@ -98,6 +98,11 @@ def scan(source: Source) -> Scan:
         elif format_ := unexplained(statement.template):
             strange.append(LexError(f"{format_} in an instruction that is no cvt", statement.line))
     return Scan(tuple(encodes), tuple(strange))
+
+
+def _is_diagnostic(source: Source, token: Token) -> bool:
+    """Return whether a token is of the text that ``#error`` or ``#warning`` prints."""
+    return token.directive >= 0 and source.directives[token.directive].name in ("error", "warning")
 
 
 def _unexplained(token: Token) -> str:

@@ -30,6 +30,10 @@ WIDTHS = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 
 _CONVERSION = re.compile(r"\bcvt(?:\s*\.\s*[\w:]+)+")
 _FORMAT = re.compile(r"e2m1x[0-9]")
+_ARITHMETIC = re.compile(
+    r"\b(?:add|sub|mul|fma)(?:\s*\.\s*[a-z]+)*\s*\.\s*(?!e2m1)u?(?:[sbf]|bf|tf|e[0-9]m)[0-9](?:\s*\.\s*|\w)*"
+)
+"""Arithmetic on packed types: that of the result comes first (PTX ISA 9.4), and it is not E2M1."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STEP = re.compile(r"[{};]|[^\s{};][^;]*;?")
 """A brace of a scope, or a statement: braces inside of one are those of a vector."""
@@ -141,8 +145,11 @@ def conversions(template: str) -> tuple[str, ...]:
 
 
 def unexplained(template: str) -> str:
-    """Return a mention of the packed format outside any ``cvt`` and any comment; empty if there is none."""
-    found = _FORMAT.search(_CONVERSION.sub("", _uncommented(template)))
+    """Return a mention of the packed format outside any ``cvt`` and any comment; empty if there is none.
+
+    Arithmetic that reads E2M1 and results in another type, such as ``mul.rn.e4m3x4.e2m1x4.e4m3x4``, is no mention.
+    """
+    found = _FORMAT.search(_ARITHMETIC.sub("", _CONVERSION.sub("", _uncommented(template))))
     return found.group() if found else ""
 
 

@@ -8,7 +8,7 @@ from cases import cases
 from cxx_edits import outcome_of
 from mutations_vllm import ENCODER, GUARD, OPTIONS
 
-from fp4patch.core.results import Drift, Outcome, Rewritten
+from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.edits import WrapAsm
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
@@ -163,6 +163,9 @@ def test_the_encoder_goes_to_file_scope(text: str, above: str | None) -> None:
         ("int k; \\\n" + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)'), "continued line"),
         (asm(TWO, '"=r"(x)', '"f"(a), "f"(b) :\n#ifdef M\n"memory"\n#endif\n'), "directive inside"),
         ('asm("rcp.rn.e2m1x2.f32 %0, %1;" : "=r"(x) : "f"(a));', "no cvt"),
+        ('asm("mul.rn.e2m1x4.e4m3x4.e4m3x4.satfinite %0, %1, %2;" : "=h"(x) : "r"(a), "r"(b));', "no cvt"),
+        ('asm("mul.rn.e4m3x4.e2m1x4.e4m3x4 %0, %1, e2m1x4;" : "=r"(x) : "h"(a));', "no cvt"),
+        ('#pragma convert "cvt.rn.satfinite.e2m1x2.f32"', "in a preprocessor directive"),
         ('#define C(t, d) asm("cvt.rn.satfinite." #t ".f32 " d)\nC(e2m1x2, "b, %1, %1");', "outside a string"),
         ('puts("cvt.rn.satfinite" ".e2m1x2.f32");', "outside any asm"),
         ('#define E2M1 "cvt.rn.satfinite." "e2m1x2.f32 b, %1, %2;"', "in a preprocessor directive"),
@@ -177,6 +180,25 @@ def test_refuses_where_it_cannot_be_right(statement: str, found: str) -> None:
     assert isinstance(outcome, Drift), outcome
     assert found in f"{outcome.found} {outcome.expected}"
     assert outcome.help
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#error "needs CUDA 13.4 (PTX ISA 9.4 mul.e4m3x4.e2m1x4)"',
+        "#if N\n#  error no cvt.rn.satfinite.e2m1x2.f32, no e2m1x4\n#endif",
+        '#warning "cvt.rn.satfinite.e2m1x2.f32 is slow"',
+        'asm("mul.rn.e4m3x4.e2m1x4.e4m3x4.satfinite %0, %1, %2;" : "=r"(x) : "h"(a), "r"(b));',
+        'asm("{ mul .rn.e4m3x4.e2m1x4.e4m3x4.satfinite %0, %1, %2; cvt.rn.f16x2.e2m1x2 %0, b; }" : "=r"(x) : "h"(a));',
+    ],
+)
+def test_a_diagnostic_or_arithmetic_that_reads_e2m1_is_no_conversion_to_it(text: str) -> None:
+    alone = edited(function(text))
+    assert isinstance(alone, NothingToDo), alone
+    assert alone.because == "no conversion from float to E2M1"
+    beside = edited(function(text + "\n" + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')))
+    assert isinstance(beside, Rewritten), beside
+    assert text in beside.text
 
 
 @pytest.mark.parametrize(
