@@ -414,7 +414,7 @@ _gives(("IADD.64", "UIADD.64"), "PTX ISA, add.s64", "{} + {}", _SIGNED_PAIR, _SI
 @_entry("UIADD3.64", "PTX ISA, add.s64, of three")
 def _uiadd3_64(o: Operands) -> list[str]:
     to, carries = o.to(2), _carries(o)
-    a, b, c = o.pair(negation=True), o.wide(negation=True), o.wide()
+    a, b, c = o.pair(negation=True), o.wide(negation=True), o.wide(negation=True)
     o.end()
     if carries:
         raise Lacks("a carry out of 64 bits")

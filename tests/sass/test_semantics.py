@@ -188,6 +188,8 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
         {"ur24": 0xFFFFFFFF, "ur4": 0xFFFFFFFF, "ur20": 0, "ur21": 2},
         {"ur20": 0, "up2": 1},
     ),
+    ("UIADD3.64 UR6,UPT,UPT,-UR6,UR4,URZ", {"ur4": 1, "ur5": 2, "ur6": 2, "ur7": 0}, {"ur6": 0xFFFFFFFF, "ur7": 1}),
+    ("UIADD3.64 UR6,UPT,UPT,UR6,-UR4,-UR8", {"ur4": 1, "ur5": 1, "ur6": 7, "ur7": 3, "ur8": 2}, {"ur6": 4, "ur7": 2}),
     ("IMAD.HI R0,R1,R4,RZ", {"r1": 0xFFFFFFFE, "r4": 3}, {"r0": 0xFFFFFFFF}),
     ("IABS R0,R1", {"r1": 0xFFFFFFFB}, {"r0": 5}),
     ("SGXT R0,R1,0x8", {"r1": 0x180}, {"r0": 0xFFFFFF80}),
