@@ -18,7 +18,7 @@ def page() -> str:
     """Return a table of all keys of each operation, and of the tables in them."""
     tables = {f"`{kind.op}`": _schema(kind) for kind in get_args(Edit)}
     tables["`[[edits.retired]]`, of any operation that has `retired`"] = _schema(Retired)
-    tables["`condition` of `replace`"] = _schema(Condition)
+    tables["`condition` of `replace` and `add-item`"] = _schema(Condition)
     return "# Keys of the edit operations\n\n" + "\n".join(_keys(title, table) for title, table in tables.items())
 
 

@@ -23,7 +23,7 @@ from fp4patch.core.table import (
     VersionText,
     must,
 )
-from fp4patch.edits import Diff, Edit, Replace
+from fp4patch.edits import AddItem, Diff, Edit, Replace
 from fp4patch.edits.replace import Condition
 
 
@@ -117,7 +117,7 @@ class Patch(Manifest):
     @property
     def conditions(self) -> tuple[tuple[tuple[str, ...], Condition], ...]:
         """The conditions of its edits, each with the globs of its files."""
-        edits = [edit for edit in self.edits if isinstance(edit, Replace)]
+        edits = [edit for edit in self.edits if isinstance(edit, Replace | AddItem)]
         return tuple(
             (edit.search, replace(edit.condition, begins=edit.condition.begins or edit.subject))
             for edit in edits

@@ -7,6 +7,7 @@ each byte beside them; it takes a while to load, and is loaded for a file that i
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from io import StringIO
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from fp4patch.edits.refusal import OTHERWISE, Refusal
 
 BOM = "\ufeff"
+_LISTS = (ast.List, ast.Tuple, ast.Set)
 
 
 def read_expression(text: str) -> ast.expr:
@@ -24,6 +26,22 @@ def read_expression(text: str) -> ast.expr:
 def meaning(expression: str) -> str:
     """Return the syntax tree of an expression as text."""
     return ast.dump(read_expression(expression))
+
+
+@dataclass(frozen=True)
+class ArgumentList:
+    """What a call gets as one of its arguments, if it is meant to be a list, a tuple or a set."""
+
+    line: int
+    text: str
+    """The expression, as Python prints it."""
+    items: tuple[str, ...]
+    """Its items as Python prints them, also of a name that the module sets once; none if it is something else."""
+    is_written_out: bool
+
+    def longer(self, item: str) -> str:
+        """Return the expression with an item behind its own; empty if it has none, or is no list or set."""
+        return f"{self.text[:-1]}, {item}{self.text[-1]}" if self.is_written_out and self.items else ""
 
 
 class PythonCode:
@@ -47,6 +65,26 @@ class PythonCode:
         kind, dump = type(wanted), ast.dump(wanted)
         nodes = {id(node): node for part in self._parts for node in ast.walk(part) if isinstance(node, kind)}
         return sorted(node.lineno for node in nodes.values() if ast.dump(node) == dump)
+
+    def lists(self, call: str, argument: str, /) -> list[ArgumentList]:
+        """Return what the calls of a function or method with that name get as an argument, in their order."""
+        calls = {id(n): n for part in self._parts for n in ast.walk(part) if isinstance(n, ast.Call)}.values()
+        named = [n for n in calls if call in (getattr(n.func, "id", ""), getattr(n.func, "attr", ""))]
+        values = [key.value for node in named for key in node.keywords if key.arg == argument]
+        return [
+            ArgumentList(
+                v.lineno, ast.unparse(v), tuple(map(ast.unparse, self._items(v))), isinstance(v, ast.List | ast.Set)
+            )
+            for v in sorted(values, key=lambda value: value.lineno)
+        ]
+
+    def _items(self, value: ast.expr) -> Sequence[ast.expr]:
+        if isinstance(value, ast.Name):
+            stores = [n for n in ast.walk(self._tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+            written = [s for s in self._tree.body if isinstance(s, ast.Assign) and len(s.targets) == 1]
+            own = [s.value for s in written if isinstance(s.targets[0], ast.Name) and s.targets[0].id == value.id]
+            value = own[0] if len(own) == [n.id for n in stores].count(value.id) == 1 else value
+        return value.elts if isinstance(value, _LISTS) else ()
 
     def nearest(self, _pattern: str, /) -> tuple[int | None, str]:
         """Return no place: how near an expression comes is not measured."""

@@ -60,6 +60,22 @@ def test_gb10_and_the_rtx_cards_get_a_module_and_no_other_gpu_changes(
     assert made(root, "sm_121")[0] == REFUSES
 
 
+def test_from_0_7_4_on_the_module_is_upstreams_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = unpack(
+        "0.7.4", tmp_path / "site-packages", lambda name: is_python(name) or name.endswith(MARKS) or CUTLASS in name
+    )
+    assert (made(root, "sm_120"), made(root, "sm_121")) == (("12.0f",), ("12.1a",))
+    before = (root / FILE).read_bytes()
+    assert cli.run(["apply", "--variant", "native", str(root)]) == 0
+    assert "flashinfer/moe-utils-sm12x: the list names 12" in capsys.readouterr().out
+    assert (root / FILE).read_bytes() == before
+    capsys.readouterr()
+    assert cli.run(["doctor", str(root)]) in (0, 1)
+    said = capsys.readouterr().out
+    assert "the conversion is in hardware" in said
+    assert "MoE utilities" not in said
+
+
 MARKS = (
     "data/include/flashinfer/utils.cuh",
     "data/csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh",

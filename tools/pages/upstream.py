@@ -58,7 +58,6 @@ PULLS = (
     Pull("cutlass-stages", "cutlass", "4.8.0", "sm120-stages", ("cutlass/shared-memory",), archs="sm_120a,sm_121a"),
     Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
     Pull("vllm-native-code", "vllm", "0.33.0", "native-arch"),
-    Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x"),
     Pull(
         "flashinfer-conversions",
         "flashinfer",
