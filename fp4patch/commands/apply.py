@@ -106,7 +106,7 @@ def text(applied: Applied, *, diff: bool) -> RenderableType:
         if restored := [file.path for file in changed if not file.patches]:
             lines += [_line("  ", "pristine bytes again:"), *(_line("    ", path) for path in restored)]
         lines += [verbatim(file.diff) for file in changed if diff]
-        if changed or (diff and not applied.refused):
+        if changed or _is_idle(tree) or (diff and not applied.refused):
             lines += _left(tree, each=diff)
         lines += [_line("  note: ", note) for note in tree.notes]
     variant = load().variants.get(applied.trees[0].variant)
@@ -151,11 +151,17 @@ def _sentence(tree: TreeResult, applied: Applied) -> str:
         case ApplyState.UNCHANGED if applied.verb == "revert":
             return f"nothing to revert, {what} has no receipt of fp4patch"
         case ApplyState.UNCHANGED:
-            return (
-                f"nothing to do, {what} {f'is in the state of {tree.variant}' if tree.variant else 'needs no variant'}"
-            )
+            state = f"is in the state of {tree.variant}" if tree.variant else "needs no variant"
+            idle = f"no patch of {tree.variant} changes {what}"
+            return f"nothing to do, {idle if _is_idle(tree) else f'{what} {state}'}"
         case ApplyState.REFUSED:
             return f"refused, {what} is untouched"
+
+
+def _is_idle(tree: TreeResult) -> bool:
+    """Return whether nothing is to do since no patch of the variant changes the release, and not since it has been."""
+    patched = any(file.patches for file in tree.files)
+    return bool(tree.state is ApplyState.UNCHANGED and tree.patches and not patched)
 
 
 def _left(tree: TreeResult, *, each: bool) -> Iterator[RenderableType]:

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import cases
 from command import Said, sha256, snapshot
 from small_cutlass import CONVERTER, GUARD, checkout, git
+from small_trees import CONVERSION, small_tree
 
 GetTree = Callable[[str, str], Path]
 
@@ -123,6 +125,19 @@ def test_refuses_a_tree_that_someone_edited_since(fp4patch: Callable[..., Said],
     (command,) = re.findall(r"`(cp [^`]+)`", " ".join(said.split()))
     subprocess.run(shlex.split(command), check=True)
     assert fp4patch("revert", tree).status == 0
+
+
+def test_a_tree_in_which_every_patch_retires_is_told_why(fp4patch: Callable[..., Said], tmp_path: Path) -> None:
+    tree = small_tree("mlx", tmp_path / "mlx")
+    done = "is in the state of native"
+    assert fp4patch("apply", "--variant", "native", tree).status == 0
+    assert done in fp4patch("apply", "--variant", "native", tree).out, "it was applied"
+    assert fp4patch("revert", tree).status == 0
+    (tree / CONVERSION).write_text(cases("mlx/family-guard")["conversion-for-the-family.cuh"].before)
+    said = fp4patch("apply", "--variant", "native", tree)
+    assert (said.status, done in said.out) == (0, False)
+    assert "nothing to do, no patch of native changes mlx 0.32.1" in said.out
+    assert "mlx/family-guard: the conversion is declared under the condition that it is called under" in said.out
 
 
 def test_a_tree_that_needs_no_variant_is_told_so_and_is_no_error(
