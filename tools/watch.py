@@ -1,4 +1,4 @@
-"""Try every patch on the releases that the support matrix does not have yet, to detect drift early.
+"""Bring the records up to date with the releases that there are, or name what a person must decide.
 
     python -m tools.watch                   what is new on the package index
     python -m tools.watch --git             and what has only a tag
@@ -7,13 +7,20 @@
     python -m tools.watch vllm==0.33.0      this one, and verify it
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
-SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. The results go
-into records/matrix.json, of which the site's matrix is made; an archive that the catalog does not pin goes
-into patches/<target>/target.toml. So a pull request of it is a difference to review.
-The record also has the patches that upstream has taken, and since which release; the summary notes a change of that.
+SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. What follows
+from a release is written at once, so that a pull request of it is a difference to review:
 
-Exit status 1 if a patch drifted, a verify failed, or a release was not available; each has its line, on stdout and,
-where GITHUB_STEP_SUMMARY is set, in the job's summary.
+| file | what |
+|---|---|
+| records/matrix.json | its row; the patches that upstream has taken; releases of which there is no source |
+| patches/<target>/target.toml | its archive and hash, or the commit of its tag |
+| patches/<target>/<patch>/patch.toml | the release in `applies`, where the patch fits, or has nothing to do |
+| records/releases.json, records/answers.json | what doctor reads of it |
+| records/known.toml | the newest PyTorch whose arch lists were read |
+
+A patch that drifted is a decision: the summary has upstream's change beside what the patch is for. Exit status 1 if
+there is a decision, a verify failed, or a release was not available; each has its line, on stdout and, where
+GITHUB_STEP_SUMMARY is set, in the job's summary.
 """
 
 from __future__ import annotations
@@ -21,10 +28,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +40,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 from pypi_simple import parse_filename
 
-from fp4patch.catalog.identify import Identified, identify_all
+from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
@@ -41,6 +49,7 @@ from fp4patch.commands.verify_text import executions
 from fp4patch.core import progress
 from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import Fp4PatchError, UsageError
+from fp4patch.core.release import covers
 from fp4patch.core.results import State
 from fp4patch.proof.result import VerifyReport, reason
 from fp4patch.proof.verify import VerifyRequest, verify_trees
@@ -49,9 +58,12 @@ from fp4patch.sources.fetch import fetch
 from fp4patch.tree.apply import apply, revert
 from fp4patch.tree.locked import locked
 from fp4patch.tree.status import each_patch, status
+from tools import decisions, pytorch
+from tools.pages import answers, releases
 
 ENTRY = "\n[[archives]]\n"
 RELEASES = "\neach.R = [\n"
+COMMITS = "\n[commits]\n"
 FAILS = (State.DRIFTED, State.FOREIGN)
 
 
@@ -154,6 +166,14 @@ def changes(before: Sequence[dict[str, str]], after: Sequence[dict[str, str]]) -
         yield f"{patch}: upstream no longer has the equivalent of {old[patch]['since']} to {old[patch]['newest']}"
 
 
+def without_source(matrix: Matrix, before: Set[tuple[str, str]]) -> Iterator[str]:
+    """Yield a note on each release without a source on the index that the record did not have before."""
+    for target, version in sorted(matrix.without.keys() - before - matrix.rows.keys(), key=in_order):
+        lacks = matrix.without[target, version]
+        command = f"`python -m tools.watch --git {target}=={version}`"
+        yield f"{target} {version}: the package index has no {lacks}; {command} takes its tag"
+
+
 def in_order(key: tuple[str, str]) -> tuple[str, Version]:
     """Return the sort key of a release."""
     return key[0], Version(key[1])
@@ -199,14 +219,19 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
                 found.append(Release(target, release, archive, pinned=False))
         if belongs(target, project):
             without |= {(target.name, v): shape.format(v) for v, lacks in lacking.items() if lacks}
-    return found, without
+    return found, without | dict(wheels_alone(target, pre=pre))
 
 
-def checked_out(tree: Identified) -> str | None:
-    """Return the release whose pinned commit is checked out, or None. The version that a tree states can be wrong:
-    CUTLASS v4.1.0 states 4.0.0."""
-    head = git.head(tree.root)
-    return next((version for version, commit in tree.target.commits.items() if commit == head), None)
+def wheels_alone(target: Target, *, pre: bool) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the releases of a project that has wheels without the sources, and whose commit is not pinned."""
+    if not target.wheels:
+        return
+    oldest = min(map(Version, target.commits))
+    with index.project_files(target.wheels) as (files, _):
+        named = {file.version for file in files if file.version and not file.is_yanked}
+    for version in sorted(map(Version, named)):
+        if version > oldest and str(version) not in target.commits and (pre or not version.is_prerelease):
+            yield (target.name, str(version)), f"{target.wheels}-{version}.tar.gz"
 
 
 def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
@@ -260,10 +285,19 @@ class Tried:
     wrong: tuple[tuple[str, str], ...]
     inside: tuple[tuple[str, str, str], ...] = ()
     """Trees that it contains: target, version, directory."""
+    decisions: tuple[decisions.Decision, ...] = ()
+    """What a person must decide, one for each patch that drifted."""
+    commit: str = ""
+    """Commit of a tag."""
 
 
-def attempt(release: Release, catalog: Catalog, verifications: Sequence[VerifyRequest]) -> Tried:
-    """Fetch the release, try each patch, and verify."""
+def attempt(
+    release: Release, catalog: Catalog, verifications: Sequence[VerifyRequest], matrix: Matrix, *, answering: bool
+) -> Tried:
+    """Fetch the release, try each patch, verify, and record what doctor reads of it.
+
+    ``answering``: also what its build makes of each arch list, which takes minutes.
+    """
     archive, target = release.archive, release.target
     if archive and not archive.sha256:
         return Tried(release, None, (("fetch", "the package index states no SHA-256"),))
@@ -273,27 +307,44 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[VerifyRe
         of = replace(target, archives=(archive,) if archive else ())
         try:
             got = fetch(of, release.version, tree, progress=progress.silent)
-            return examine(tree, release, got.source, catalog, verifications)
+            tried = examine(tree, release, got.source, catalog, verifications, matrix.rows)
+            if tried.row is None or (release.foreign and tried.row["version"] in versions_of(target.name)):
+                return tried
+            releases.add(releases.look(tree, tried.row["version"]))  # first: the other recognizes the release by it
+            if answering:
+                answers.add(answers.look(tree, tried.row["version"]))
+            return replace(tried, commit="" if archive else git.head(tree))
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
 
 
 def examine(
-    tree: Path, release: Release, source: str, catalog: Catalog, verifications: Sequence[VerifyRequest]
+    tree: Path,
+    release: Release,
+    source: str,
+    catalog: Catalog,
+    verifications: Sequence[VerifyRequest],
+    rows: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> Tried:
-    """Try each patch on a pristine tree of the release, and verify; the tree is pristine again at the end."""
+    """Try each patch on a pristine tree of the release, and verify; the tree is pristine again at the end.
+
+    ``rows`` are those of the matrix: a drift is compared with an older release that fits.
+    """
     found, *inside = status([tree])
     patches = [patch for part in (found, *inside) for patch in part.patches]
     wrong = [(f"{patch.patch} {patch.state}", patch.because) for patch in patches if patch.state in FAILS]
     version = found.version if release.foreign else release.version
     if not version:
         return Tried(release, None, (("fetch", "the tree does not state its version"),))
+    drifted = [(p, part.root) for part in (found, *inside) for p in part.patches if p.state is State.DRIFTED]
+    due = tuple(decisions.decisions(release.target, version, tree, drifted, catalog.patches, rows))
     verified = {}
     for options in verifications:
         if release.target.name in catalog.variant(options.variant or "").targets:
             said = list(failures(tree, options))
             verified[options.variant] = "fail" if said else "pass"
-            wrong += [(f"verify --variant {options.variant}", reason) for reason in said]
+            news = [reason for patch, reason in said if patch not in {p.patch for p, _ in drifted}]
+            wrong += [(f"verify --variant {options.variant}", reason) for reason in news]
     row: dict[str, Any] = {
         "target": release.target.name,
         "version": version,
@@ -305,7 +356,7 @@ def examine(
     if verified:
         row["verified"] = verified
     places = ((part.target, part.version, part.root.relative_to(found.root).as_posix()) for part in inside)
-    return Tried(release, row, tuple(wrong), tuple(places))
+    return Tried(release, row, tuple(wrong), tuple(places), due)
 
 
 def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
@@ -344,19 +395,23 @@ def patches_of(name: str, target: str, catalog: Catalog) -> Sequence[Patch]:
     return catalog.patches_of(variant, target) if target in variant.targets else ()
 
 
-def failures(tree: Path, options: VerifyRequest) -> Iterator[str]:
-    """Yield the reasons why the variant does not verify on the tree. The tree is pristine before and after."""
+def failures(tree: Path, options: VerifyRequest) -> Iterator[tuple[str, str]]:
+    """Yield the reasons why the variant does not verify on the tree, each with the patch that is refused, if one is.
+
+    The tree is pristine before and after.
+    """
     try:
         applied = apply([tree], options.variant)
         for problem in (problem for part in applied.trees for problem in part.problems):
             place = f"{problem.file}:{problem.line}" if problem.line else problem.file
-            yield f"{problem.patch} is refused: {place}: expected {problem.expected}, found {problem.found}"
+            refused = f"{problem.patch} is refused: {place}: expected {problem.expected}, found {problem.found}"
+            yield problem.patch, refused
         if applied.refused:
             return
         for report in verify_trees([tree], options, on_progress=lambda _: None):
-            yield from reasons(report)
+            yield from (("", reason) for reason in reasons(report))
     except Fp4PatchError as error:
-        yield error.message
+        yield "", error.message
     finally:
         revert([tree])
 
@@ -397,6 +452,37 @@ def pin(root: Path, target: str, archive: Archive) -> None:
     forget()
 
 
+def pin_commit(root: Path, target: str, version: str, commit: str) -> None:
+    """Add the commit of a release to the target's file, before that of a later version; no other byte changes."""
+    file = root / "patches" / target / "target.toml"
+    head, table, rest = file.read_text(encoding="utf-8").partition(COMMITS)
+    if not table:
+        file.write_text(f'{head}{COMMITS}"{version}" = "{commit}"\n', encoding="utf-8")
+    else:
+        lines = rest.splitlines(keepends=True)
+        own = next((at for at, line in enumerate(lines) if not line.startswith('"')), len(lines))
+        later = (at for at in range(own) if Version(lines[at].split('"')[1]) > Version(version))
+        lines.insert(next(later, own), f'"{version}" = "{commit}"\n')
+        file.write_text(head + table + "".join(lines), encoding="utf-8")
+    forget()
+
+
+def widen(root: Path, patch: Patch, version: str) -> str:
+    """Add a release that a patch was tried on to its ``applies``; return a note if that is left to a person."""
+    if covers(patch.applies, version):
+        return ""
+    file = root / "patches" / patch.id / "patch.toml"
+    upper = re.search(r"<=([^,\s]+)", patch.applies)
+    if not upper or Version(upper[1]) > Version(version):
+        return f"{patch.id}: `applies` is {patch.applies}, without {version}, which was tried"
+    line = f'applies = "{patch.applies}"\n'
+    text = file.read_text(encoding="utf-8")
+    assert text.count(line) == 1, f"{file} has its `applies` in another form than {line}"
+    file.write_text(text.replace(line, line.replace(upper[0], f"<={version}")), encoding="utf-8")
+    forget()
+    return ""
+
+
 def record(tried: Tried, matrix: Matrix, *, completed: bool = False) -> tuple[list[str], list[Release]]:
     """Record the row, pin unpinned archives, and return the messages and the releases found inside."""
     release, row = tried.release, tried.row
@@ -413,8 +499,14 @@ def record(tried: Tried, matrix: Matrix, *, completed: bool = False) -> tuple[li
     if (old := matrix.rows.get(key)) and "verified" in old and old["states"] == row["states"]:
         row = row | {"verified": old["verified"] | row.get("verified", {})}
     matrix.rows[key] = row
+    root = load().root
+    fits = [p for p in load().patches.values() if p.target == key[0] and row["states"].get(p.id, FAILS[0]) not in FAILS]
+    notes = [note for patch in fits if (note := widen(root, patch, key[1]))]
+    if tried.commit and key[1] not in release.target.commits:
+        pin_commit(root, *key, tried.commit)
+        notes.append(f"{' '.join(key)} is pinned: commit {tried.commit}")
     if archive is None or release.pinned:
-        return [], []
+        return notes, []
     pins = [Release(release.target, key[1], replace(archive, version=key[1]))]
     for name, version, folder in tried.inside:
         target = load().target(name)
@@ -426,7 +518,7 @@ def record(tried: Tried, matrix: Matrix, *, completed: bool = False) -> tuple[li
     for new in pins:
         assert new.archive
         pin(load().root, new.target.name, new.archive)
-    return [f"{one.target.name} {one.version} is pinned: {archive.filename}" for one in pins], pins[1:]
+    return [*notes, *(f"{one.target.name} {one.version} is pinned: {archive.filename}" for one in pins)], pins[1:]
 
 
 def versions_of(target: str) -> set[str]:
@@ -434,9 +526,11 @@ def versions_of(target: str) -> set[str]:
     return {archive.version for archive in load().target(target).archives}
 
 
-def summary(wrong: Sequence[tuple[str, str, str]], good: Sequence[Tried], notes: Sequence[str]) -> str:
-    """Return the text of the job's summary or pull request: failures, successes, and notes."""
-    text = ""
+def summary(wrong: Sequence[tuple[str, str, str]], tried: Sequence[Tried], notes: Sequence[str]) -> str:
+    """Return the text of the job's summary or pull request: decisions, failures, successes, and notes."""
+    due = [str(decision) for one in tried for decision in one.decisions]
+    text = "\n".join(["## To decide\n", *due]) + "\n" if due else ""
+    good = [one for one in tried if not one.wrong]
     if wrong:
         text += "## Wrong\n\n| release | what | why |\n|---|---|---|\n"
         text += "".join(f"| {' | '.join(map(cell, line))} |\n" for line in wrong)
@@ -486,20 +580,15 @@ def choose(
     return sorted(chosen, key=lambda release: in_order((release.target.name, release.version)))
 
 
-def main(options: argparse.Namespace) -> int:
-    """Find, try and write releases; write after each one, so that nothing is lost if the run is stopped."""
-    catalog = load()
-    matrix = Matrix.read(catalog.root / MATRIX)
-    taken = upstreamed(matrix.rows.values())
-    named: list[tuple[str, str]] = [
-        (name, version) for name, _, version in (n.partition("==") for n in options.releases)
-    ]
-    targets = [catalog.target(name) for name in dict.fromkeys(name for name, _ in named)] or catalog.targets.values()
-    releases: dict[tuple[str, str], Release] = {}
+def survey(
+    targets: Iterable[Target], options: argparse.Namespace, matrix: Matrix
+) -> tuple[dict[tuple[str, str], Release], list[tuple[str, str, str]]]:
+    """Return the releases of the targets by their names in the matrix, and what could not be looked up."""
+    known: dict[tuple[str, str], Release] = {}
     wrong: list[tuple[str, str, str]] = []
     for target in targets:
         try:
-            found, without = unpinned(target, catalog, pre=options.pre)
+            found, without = unpinned(target, load(), pre=options.pre)
             tags = [*tagged(target, pre=options.pre)] if options.git else []
         except Fp4PatchError as error:
             wrong.append((target.name, "releases", error.message))
@@ -507,11 +596,26 @@ def main(options: argparse.Namespace) -> int:
         else:
             matrix.without = {key: kind for key, kind in matrix.without.items() if key[0] != target.name} | without
         for release in (*pinned(target), *found, *tags):
-            releases.setdefault(release.key, release)
+            known.setdefault(release.key, release)
+    return known, wrong
+
+
+def main(options: argparse.Namespace) -> int:
+    """Find, try and write releases; write after each one, so that nothing is lost if the run is stopped."""
+    catalog = load()
+    matrix = Matrix.read(catalog.root / MATRIX)
+    taken, lacking = upstreamed(matrix.rows.values()), {*matrix.without}
+    named: list[tuple[str, str]] = [
+        (name, version) for name, _, version in (n.partition("==") for n in options.releases)
+    ]
+    targets = [catalog.target(name) for name in dict.fromkeys(name for name, _ in named)] or catalog.targets.values()
+    known, wrong = survey(targets, options, matrix)
     for name in named:
-        if name not in releases:
+        if name not in known:
             raise UsageError(f"there is no release {'=='.join(name)}", help="--git also takes what has only a tag")
-    chosen = choose(options, releases, named, matrix, catalog)
+    if not named:
+        wrong += of_pytorch(catalog.root)
+    chosen = choose(options, known, named, matrix, catalog)
     of_images = [variant.name for variant in catalog.variants.values() if variant.image]
     tried: list[Tried] = []
     notes: list[str] = []
@@ -524,20 +628,29 @@ def main(options: argparse.Namespace) -> int:
             names = options.verify
             if names is None:
                 names = of_images if named or matrix.lacks(release) else []
-            one = attempt(release, catalog, [VerifyRequest(variant=name, execute=options.execute) for name in names])
+            requests = [VerifyRequest(variant=name, execute=options.execute) for name in names]
+            one = attempt(release, load(), requests, matrix, answering=options.answers)
         said, inside = record(one, matrix, completed=options.missing)
         tried, notes, chosen = [*tried, one], [*notes, *said], [*inside, *chosen]
         matrix.write(catalog.root)
         wrong += [(name_of(one), what, why) for what, why in one.wrong]
         for line in one.wrong or [("fits",)]:
             print(name_of(one), *line, sep=": ", flush=True)  # noqa: T201 - a script
-    notes += changes(taken, upstreamed(matrix.rows.values()))
-    text = summary(wrong, [one for one in tried if not one.wrong], notes)
+    notes += [*changes(taken, upstreamed(matrix.rows.values())), *without_source(matrix, lacking)]
+    text = summary(wrong, tried, notes)
     if step := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(step).open("a", encoding="utf-8") as file:
             file.write(text)
     print(f"\n{text}", end="")  # noqa: T201 - a script
     return 1 if wrong else 0
+
+
+def of_pytorch(root: Path) -> list[tuple[str, str, str]]:
+    """Read the releases of PyTorch that are newer than the record, and return what is wrong with it."""
+    try:
+        return [(f"{pytorch.PROJECT} {release}", "arch lists", reason) for release, reason in pytorch.look(root)]
+    except Fp4PatchError as error:
+        return [(pytorch.PROJECT, "releases", error.message)]
 
 
 def variants(text: str) -> list[str]:
@@ -547,7 +660,9 @@ def variants(text: str) -> list[str]:
 
 def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options of these words; by default those of the command line."""
-    parser = argparse.ArgumentParser(description="Try every patch on the releases that the matrix does not have yet.")
+    parser = argparse.ArgumentParser(
+        description="Bring the records up to date with new releases, or name what a person must decide."
+    )
     parser.add_argument("releases", nargs="*", metavar="TARGET==VERSION", help="only these, whether new or not")
     parser.add_argument("--all", action="store_true", help="every release, not only what is new")
     parser.add_argument("--missing", action="store_true", help="of what the matrix has, only the patches that it lacks")
@@ -564,6 +679,12 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
         dest="execute",
         action="store_false",
         help="verify without running all inputs through the machine code",
+    )
+    parser.add_argument(
+        "--no-answers",
+        dest="answers",
+        action="store_false",
+        help="leave out records/answers.json, for which each build is evaluated for minutes",
     )
     return parser.parse_args(words)
 

@@ -21,6 +21,11 @@ def releases(target: Target) -> Iterator[tuple[str, Mapping[str, str]]]:
     yield from ((row["version"], row["files"]) for row in rows)
 
 
+def forget() -> None:
+    """Read the record anew, since it was written."""
+    _rows.cache_clear()
+
+
 @cache
 def _rows(root: Path) -> Any:
     file = root / RECORD

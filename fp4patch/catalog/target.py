@@ -195,6 +195,8 @@ class Target(Manifest):
     """One for each release, the oldest first."""
     commits: dict[VersionText, Commit] = field(default_factory=dict)
     """Commit (40 hex digits) of a release, which its tag must name, for releases that no archive holds completely."""
+    wheels: str = ""
+    """Project of the package index that has wheels of the same releases, where no archive holds the sources."""
     whole: tuple[str, ...] = ()
     """Paths that vLLM's build needs and that are missing from a partial archive of the release."""
     advice: tuple[Advice, ...] = ()

@@ -33,6 +33,8 @@ class PytorchRelease:
     since: str
     extensions: tuple[Arch, ...]
     cmake: str
+    until: str = ""
+    """Newest release whose files were read, of the last row."""
 
 
 @dataclass(frozen=True)

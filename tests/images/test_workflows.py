@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 import fp4patch
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.explore_page import MATRIX
+from tools import watch
 
 ROOT = Path(fp4patch.__file__).parents[1]
 
@@ -36,5 +37,10 @@ def test_the_watch_proposes_every_file_that_it_writes() -> None:
     workflow = (ROOT / ".github" / "workflows" / "watch.yml").read_text()
     (written,) = re.findall(r"git diff --output \S+ -- (.*)", workflow)
     proposed = re.findall(r"--include '?([^'\s]+)'?", workflow)
-    files = {MATRIX, "records/releases.json", "records/answers.json"}  # the last two by tools.regenerate --missing
-    assert (set(written.split()), set(proposed)) == ({"patches", *files}, {"patches/*/target.toml", *files})
+    records = {MATRIX, "records/releases.json", "records/answers.json", "records/known.toml"}
+    assert written == "patches records"
+    assert set(proposed) == {"patches/*/target.toml", "patches/*/patch.toml", *records}
+    assert records == set(re.findall(r"records/[\w.]+", watch.__doc__ or "")), "the watch names what it writes"
+    run, *_ = re.findall(r"python -m (tools\.\w+.*)", workflow)
+    assert workflow.count("python -m ") == 1, "one command brings the records up to date"
+    assert run.startswith("tools.watch --git ")

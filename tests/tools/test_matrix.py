@@ -14,6 +14,7 @@ from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.commands.explore_page import MATRIX
 from tools import watch
+from tools.checkouts import checked_out
 from tools.pages import matrix
 
 pytestmark = pytest.mark.slow
@@ -91,7 +92,7 @@ def test_a_checkout_is_the_release_of_its_commit_whatever_it_states(tree: Path, 
     header.write_text(re.sub(r"(MLX_VERSION_PATCH) \d+", r"\1 0", stated))
     assert header.read_text() != stated
     found = identify(tree, load(data))
-    assert (str(found.version), watch.checked_out(found)) == ("0.32.0", VERSION)
+    assert (str(found.version), checked_out(found)) == ("0.32.0", VERSION)
     assert made("--verify", "none", tree) == 0
     assert row(data)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from few_probes import few_probes
+from flashinfer_wheel import unpack
 from small_cutlass import FILES, checkout, git
 from support import served, wheel
 
@@ -22,7 +23,9 @@ from fp4patch.catalog.manifest import forget, load
 from fp4patch.catalog.target import Archive
 from fp4patch.commands.explore_page import MATRIX
 from fp4patch.core.store import cache_dir
-from tools import watch
+from fp4patch.doctor import known_defects
+from tools import pytorch, watch
+from tools.pages import answers
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +39,8 @@ class World:
     folder: Path
     url: str
     added: list[tuple[str, str]] = field(default_factory=list)
+    answering: bool = False
+    """True to evaluate builds for records/answers.json."""
 
     @property
     def data(self) -> Path:
@@ -60,12 +65,18 @@ class World:
 
     def watch(self, *options: str) -> tuple[int, str]:
         """Exit status, and what was printed."""
-        archives = [archive for target in load().targets.values() for archive in target.archives]
+        forget()  # a test may have changed pins
+        archives = [archive for target in load(self.data).targets.values() for archive in target.archives]
         for project in {archive.project for archive in archives}:
             pinned = {a.filename: f"<a href='{a.filename}#sha256={a.sha256}'>{a.filename}</a>" for a in archives}
             links = [link for name, link in pinned.items() if name.startswith(project.replace("-", "_") + "-")]
             links += [link for name, link in self.added if name == project]
-            (self.place(project) / "index.html").write_text(f"<html><body>{''.join(links)}</body></html>")
+            self.page(project, links)
+        mlx = [f"mlx-{version}-cp312-cp312-manylinux_2_35_x86_64.whl" for version in load().target("mlx").commits]
+        torch = ["torch-2.13.0-cp312-cp312-manylinux_2_28_x86_64.whl"]
+        for project, names in {"mlx": mlx, "torch": torch}.items():
+            links = [f"<a href='{name}'>{name}</a>" for name in names]
+            self.page(project, links + [link for name, link in self.added if name == project])
         environment = {
             "FP4PATCH_DATA": str(self.data),
             "FP4PATCH_CACHE": str(self.folder / "cache"),
@@ -77,8 +88,13 @@ class World:
             for name, value in environment.items():
                 patch.setenv(name, value)
             forget()
+            patch.setattr(answers, "cuda_releases", lambda: ("13.0",))  # one of nine: what it costs
+            options = options if self.answering else (*options, "--no-answers")
             status = watch.main(watch.parsed(options))
         return status, printed.getvalue()
+
+    def page(self, project: str, links: list[str]) -> None:
+        (self.place(project) / "index.html").write_text(f"<html><body>{''.join(links)}</body></html>")
 
     def row(self, target: str, version: str) -> dict[str, Any] | None:
         rows = json.loads((self.data / "records" / "matrix.json").read_text())["rows"]
@@ -154,6 +170,7 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     tomorrow = sdist(world.place("vllm"), vllm("0.33.0"), "0.34.0")
     world.release("vllm", tomorrow)
     before = world.files
+    world.answering = True
     status, printed = world.watch("--verify", "native", "--no-execute")
     assert status == 0, printed
     row = world.row("vllm", "0.34.0")
@@ -166,14 +183,24 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     assert (pinned.filename, pinned.subtree) == (tomorrow.name, "")
     after = world.files
     assert {name for name in after if before.get(name) != after[name]} == {
-        "records/matrix.json",
+        *(f"records/{name}.json" for name in ("matrix", "releases", "answers")),
         "patches/vllm/target.toml",
+        *(f"patches/{patch.id}/patch.toml" for patch in load(world.data).patches.values() if patch.target == "vllm"),
     }
     # A diff to review: one entry more, behind 0.33.0, and not a byte changed beside it.
     old, new = before["patches/vllm/target.toml"].decode(), after["patches/vllm/target.toml"].decode()
     entry = f'  {{ version = "0.34.0", sha256 = "{pinned.sha256}" }},\n'
     assert new == old.removesuffix("]\n") + entry + "]\n"
+    # The release in `applies`, and doctor's facts: those of 0.33.0, whose files it has.
+    of = before["patches/vllm/e2m1-asm/patch.toml"].decode(), after["patches/vllm/e2m1-asm/patch.toml"].decode()
+    assert of[1] == of[0].replace('applies = ">=0.10.2,<=0.33.0"', 'applies = ">=0.10.2,<=0.34.0"') != of[0]
+    for name in ("releases", "answers"):
+        known = {one["version"]: one for one in recorded(world, name) if one["target"] == "vllm"}
+        differing = {key for key, value in known["0.34.0"].items() if value != known["0.33.0"].get(key)}
+        assert differing - {"states"} == {"version"} | ({"content"} if name == "answers" else set()), name
     assert "| vllm 0.34.0 |" in world.summary
+    assert "## To decide" not in world.summary
+    world.answering = False
     assert world.watch()[0] == 0
     assert world.files == after, "the second look finds nothing new"
     matrix = world.data / "records" / "matrix.json"
@@ -205,12 +232,145 @@ def test_a_release_in_which_a_patch_drifted_fails_every_day_until_it_fits(
     assert line.startswith("vllm 0.34.0: vllm/e2m1-asm drifted: csrc/quantization/fp4/nvfp4_utils.cuh:")
     assert "found an unknown instruction" in line
     assert "## Wrong" in world.summary
-    assert "| vllm 0.34.0 | verify --variant next3 | vllm/e2m1-asm is refused" in world.summary
+    assert "is refused" not in world.summary, "the drift says it, once"
+    assert "### vllm 0.34.0: vllm/e2m1-asm" in world.summary
+    assert "is refused" not in printed
     row = world.row("vllm", "0.34.0")
     assert row is not None
     assert (row["states"]["vllm/e2m1-asm"], row["verified"]) == ("drifted", {"next3": "fail"})
     assert world.pin("vllm", "0.34.0"), "so that who mends it can fetch it"
     assert world.watch("--verify", "none")[0] == 1
+
+
+def recorded(world: World, name: str) -> list[dict[str, Any]]:
+    """The releases of a record."""
+    found = json.loads((world.data / "records" / f"{name}.json").read_text())["releases"]
+    assert isinstance(found, list)
+    return found
+
+
+AS_IT_WAS = """
+[[edits]]
+op = "replace"
+search = ["jit/moe_utils.py", "flashinfer/jit/moe_utils.py"]
+about = "gen_moe_utils_module"
+within = "gen_moe_utils_module"
+find = "[9, 10]"
+replace = "[9, 10, 12]"
+present = ">=0.6.4"
+retired = [{ tokens = "[9, 10, 12]", because = "the list names 12" }]
+"""
+"""How moe-utils-sm12x looked for the list when FlashInfer 0.7.4 was released."""
+
+
+def test_what_upstream_made_of_a_patch_is_a_decision_with_upstreams_own_change(world: World, tmp_path: Path) -> None:
+    """FlashInfer 0.7.4, on the day of its release."""
+    kept: tuple[str, ...] = (
+        "utils.cuh",
+        "_build_meta.py",
+        "jit/core.py",
+        "jit/moe_utils.py",
+        "jit/fused_moe.py",
+        "/quantization.cuh",
+    )
+    kept += ("compilation_context.py", "quantization_utils.cuh", "jit/__init__.py", "jit/env.py", "jit/cpp_ext.py")
+    kept += ("fp4_quantization.py", "jit/gemm/core.py")
+    target = world.data / "patches/flashinfer/target.toml"
+    for version in ("0.7.2.post1", "0.7.4"):
+        site = tmp_path / version
+        unpack(version, site, lambda name: name.endswith(kept) and "cutlass/" not in name)
+        files = {str(file.relative_to(site)): file.read_text() for file in site.rglob("*") if file.is_file()}
+        made = wheel(world.place("flashinfer-python") / f"flashinfer_python-{version}-py3-none-any.whl", files)
+        pinned = load(ROOT).target("flashinfer").archive(version)
+        assert pinned
+        line = f'  {{ version = "{version}", sha256 = "{pinned.sha256}" }},\n'
+        assert line in target.read_text()
+        now = line.replace(pinned.sha256, hashlib.sha256(made.read_bytes()).hexdigest())
+        target.write_text(target.read_text().replace(line, now if version != "0.7.4" else ""))
+        world.release("flashinfer-python", made)
+    record = world.data / "records/matrix.json"
+    document = json.loads(record.read_text())
+    document["rows"] = [row for row in document["rows"] if (row["target"], row["version"]) != ("flashinfer", "0.7.4")]
+    record.write_text(json.dumps(document))
+    patches = world.data / "patches/flashinfer"
+    for file in patches.glob("*/patch.toml"):
+        file.write_text(file.read_text().replace("<=0.7.4", "<=0.7.2.post1"))
+    own = patches / "moe-utils-sm12x/patch.toml"
+    mended = own.read_text()
+    own.write_text(mended.partition("\n[[edits]]")[0] + AS_IT_WAS)
+
+    status, printed = world.watch("--verify", "native")
+    assert status == 1
+    due = printed.partition("## To decide\n")[2].partition("## Wrong")[0]
+    assert "### flashinfer 0.7.4: flashinfer/moe-utils-sm12x\n" in due, printed
+    assert "Upstream's change since 0.7.2.post1:" in due
+    assert "\n-        supported_major_versions=[9, 10], map_sm107_to_100f=True\n" in due
+    assert "\n+        supported_major_versions=[8, 9, 10, 11, 12], map_sm107_to_100f=True\n" in due
+    assert "`patches/flashinfer/moe-utils-sm12x/patch.toml` gets a sign of that" in due
+    assert "Then `python -m tools.watch flashinfer==0.7.4` writes all records." in due
+    assert due.count("###") == 1, "what fits is no decision"
+    assert printed.count("moe-utils-sm12x drifted") == 2, "once as it goes on, and once in the table"
+    assert "is refused" not in printed
+    assert due in world.summary
+    widened = {file.parent.name for file in patches.glob("*/patch.toml") if '<=0.7.4"' in file.read_text()}
+    assert widened == {"arch-suffix", "e2m1-asm", "gdc-flag"}
+
+    own.write_text(mended.replace("<=0.7.4", "<=0.7.2.post1"))
+    status, printed = world.watch("--verify", "none", "flashinfer==0.7.4")
+    assert (status, "## To decide" in printed) == (0, False), printed
+    assert '<=0.7.4"' in own.read_text()
+    row = world.row("flashinfer", "0.7.4")
+    assert row
+    assert row["states"]["flashinfer/moe-utils-sm12x"] == "upstreamed"
+    assert "flashinfer 0.7.4" in {f"{one['target']} {one['version']}" for one in recorded(world, "releases")}
+
+
+EXTENSIONS = "def _get_cuda_arch_flags():\n    supported_arches = ['8.9', '9.0a', {}]\n"
+SELECT = 'if(arch_name MATCHES "^([0-9]+\\\\.[0-9][af]?(\\\\([0-9]+\\\\.[0-9]\\\\))?)$")\n'
+
+
+def test_a_pytorch_that_takes_the_same_is_recorded_and_another_is_a_decision(world: World) -> None:
+    record = world.data / "records/known.toml"
+    head, _, _ = record.read_text().partition("[[pytorch]]")
+    row = '[[pytorch]]\nsince = "2.9"\nextensions = ["9.0a", "12.1a"]\ncmake = "af"\n'
+    record.write_text(f'{head}{row}\n{row.replace("2.9", "2.13")}until = "2.13.0"\n')
+    for version, last in (("2.12.9", "'1.0'"), ("2.14.0", "'12.1a'"), ("2.15.0", "'12.1a', '12.1f'")):
+        name = f"torch-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
+        files = {pytorch.EXTENSIONS: EXTENSIONS.format(last), pytorch.CMAKE: SELECT}
+        world.release("torch", wheel(world.place("torch") / name, files))
+    before = record.read_text()
+    status, printed = world.watch("--verify", "none")
+    assert status == 1
+    assert record.read_text() == before.replace('until = "2.13.0"', 'until = "2.14.0"')
+    assert (
+        printed.count("| torch 2.15.0 | arch lists | it takes other architectures: records/known.toml needs a row") == 1
+    )
+    assert 'extensions = ["9.0a", "12.1a", "12.1f"]' in printed
+    new = row.replace("2.9", "2.15").replace('"12.1a"', '"12.1a", "12.1f"')
+    record.write_text(record.read_text().replace('until = "2.14.0"\n', f'\n{new}until = "2.15.0"\n'))
+    known_defects.read.cache_clear()
+    assert world.watch("--verify", "none")[0] == 0
+
+
+def test_the_newest_pytorch_of_the_record_is_as_its_row_says() -> None:
+    """By the files of the wheels themselves: the first release of the last row, and the last one that was read."""
+    last = known_defects.read(ROOT).pytorch[-1]
+    for release in (f"{last.since}.0", last.until):
+        assert not pytorch.differs(last, pytorch.of_wheel(release)), release
+    before = known_defects.read(ROOT).pytorch[-2]
+    assert pytorch.differs(before, pytorch.of_wheel(f"{last.since}.0"))
+
+
+def test_a_release_that_has_wheels_alone_is_named_with_what_takes_its_tag(world: World) -> None:
+    file = wheel(world.place("mlx") / "mlx-0.99.0-cp312-cp312-manylinux_2_35_x86_64.whl", {})
+    world.release("mlx", file)
+    status, printed = world.watch()
+    assert status == 0
+    command = "`python -m tools.watch --git mlx==0.99.0` takes its tag"
+    assert f"- mlx 0.99.0: the package index has no mlx-0.99.0.tar.gz; {command}\n" in printed
+    document = json.loads((world.data / "records/matrix.json").read_text())
+    assert {"target": "mlx", "version": "0.99.0", "lacks": "mlx-0.99.0.tar.gz"} in document["without"]
+    assert "0.99.0" not in world.watch()[1], "it is recorded, and named once"
 
 
 def test_what_is_yanked_or_early_is_left_alone(world: World, tmp_path: Path) -> None:
@@ -280,6 +440,12 @@ def test_a_tag_without_an_archive_comes_by_git(
     assert row["source"].endswith("v4.6.8")
     assert world.row("cutlass", "4.6.9rc1") is None
     assert world.pin("cutlass", "4.6.8") is None
+    commit = git(tmp_path / "upstream/cutlass", "rev-parse", "HEAD").strip()
+    pins = [*load(world.data).target("cutlass").commits.items()]
+    assert ("4.6.8", commit) in pins
+    assert pins == sorted(pins, key=lambda pin: [int(part) for part in pin[0].split(".")])
+    assert f"- cutlass 4.6.8 is pinned: commit {commit}\n" in printed
+    assert "4.6.8" in {one["version"] for one in recorded(world, "releases") if one["target"] == "cutlass"}
     shutil.rmtree(tmp_path / "upstream" / "vllm")
     status, printed = world.watch("--git")
     assert status == 1

@@ -35,10 +35,9 @@ from fp4patch.doctor.tree import TreeFacts, read_facts
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.apply import apply, revert
 from fp4patch.tree.status import status
+from tools.checkouts import checked_out
 from tools.pages.features import cuda_releases
-from tools.watch import checked_out
 
-ROOT = Path(__file__).parents[2]
 PATCHED = ("native", "next3")
 """Variants that doctor recommends."""
 
@@ -72,7 +71,6 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
             states[variant] = state_of(facts_of(tree), cuda_releases(), lists)
         revert([path])
     release = version or checked_out(tree) or str(tree.version)
-    print(tree.target.name, release, *states, flush=True)  # noqa: T201 - a script
     row: dict[str, Any] = {"target": tree.target.name, "version": release}
     if str(tree.version) != release:
         row["claims"] = str(tree.version)
@@ -172,14 +170,15 @@ def main(arguments: list[str]) -> None:
     options.add_argument("--target", help="only releases of this target")
     options.add_argument("--jobs", type=int, metavar="N", help="releases at a time; default: one per core")
     asked = options.parse_args(arguments)
-    rows = {(row["target"], row["version"]): row for row in full(ROOT)}
+    rows = {(row["target"], row["version"]): row for row in full(load().root)}
     rows |= {(row["target"], row["version"]): row for row in (look(tree, None) for tree in asked.trees)}
     with ProcessPoolExecutor(asked.jobs) as workers:
         for name, target in load().targets.items():
             if asked.target in (None, name):
                 missing = [a.version for a in target.archives if not (asked.missing and (name, a.version) in rows)]
-                found = workers.map(fetched, [name] * len(missing), missing)
-                rows |= {(name, row["version"]): row for row in found}
+                for row in workers.map(fetched, [name] * len(missing), missing):
+                    rows[name, row["version"]] = row
+                    print(name, row["version"], *row["states"], flush=True)  # noqa: T201 - a script
                 write(rows)
 
 
@@ -191,8 +190,13 @@ def fetched(target: str, version: str) -> dict[str, Any]:
         return look(tree, version)
 
 
+def add(row: dict[str, Any]) -> None:
+    """Put the row of one release into the record."""
+    write({(one["target"], one["version"]): one for one in (*full(load().root), row)})
+
+
 def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
     """Write the record, in order of target and version."""
     ordered = sorted(rows.values(), key=lambda row: (row["target"], Version(row["version"])))
     lists = {name: evaluated_lists(target) for name, target in sorted(load().targets.items())}
-    (ROOT / RECORD).write_text(text_of(cuda_releases(), lists, ordered), encoding="utf-8")
+    (load().root / RECORD).write_text(text_of(cuda_releases(), lists, ordered), encoding="utf-8")

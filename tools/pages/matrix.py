@@ -14,6 +14,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands.explore_page import MATRIX
 from fp4patch.proof.verify import VerifyRequest
 from tools import watch
+from tools.checkouts import checked_out
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -28,13 +29,13 @@ def main(arguments: Sequence[str]) -> None:
     wrong = []
     for tree in options.trees:
         known = identify(tree, catalog)
-        version = watch.checked_out(known)
+        version = checked_out(known)
         if version is None:
             sys.exit(f"{tree} is no checkout of a commit that the catalog pins for {known.target.name}")
         release = watch.Release(known.target, version, None)
         source = f"{known.target.git} {known.target.tag_of(version)}"
         verify = [VerifyRequest(variant=name, every_probe=options.all) for name in options.verify]
-        tried = watch.examine(tree, release, source, catalog, verify)
+        tried = watch.examine(tree, release, source, catalog, verify, matrix.rows)
         watch.record(tried, matrix)
         wrong += [f"{watch.name_of(tried)}: {what}: {why}" for what, why in tried.wrong]
     matrix.write(catalog.root)

@@ -18,7 +18,7 @@ from packaging.version import Version
 from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.surveyed import RECORD
+from fp4patch.catalog.surveyed import RECORD, forget
 from fp4patch.core import progress
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.document import SCHEMA
@@ -28,9 +28,7 @@ from fp4patch.doctor.tree_answers import judge
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import locked
 from fp4patch.tree.status import TreeStatus
-from tools.watch import checked_out
-
-ROOT = Path(__file__).parents[2]
+from tools.checkouts import checked_out
 
 
 def files_of(tree: Identified) -> dict[str, str]:
@@ -49,7 +47,7 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     questions = [Question(GPUS, cuda=cuda) for cuda in cudas]
     facts = read_facts(tree, found, questions)
     reports = {question.cuda: judge(facts, question) for question in questions}
-    row = {
+    return {
         "target": tree.target.name,
         "version": version or str(tree.version),
         "files": files_of(tree),
@@ -62,6 +60,11 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
             for c, r in reports.items()
         },
     }
+
+
+def looked(path: Path, version: str | None) -> dict[str, Any]:
+    """Return the record of one pristine tree, and print it: there are many."""
+    row = look(path, version)
     print(row["target"], row["version"], row["verdicts"], flush=True)  # noqa: T201 - a script
     return row
 
@@ -93,11 +96,9 @@ def main(arguments: list[str]) -> None:
     options.add_argument("--missing", action="store_true", help="only releases that have no row yet")
     options.add_argument("--target", help="only releases of this target")
     asked = options.parse_args(arguments)
-    file = ROOT / RECORD
-    old = json.loads(file.read_text())["releases"] if file.exists() else []
-    rows = {(r["target"], r["version"]): r for r in old}
+    rows = {(r["target"], r["version"]): r for r in recorded()}
     for tree in asked.trees:
-        row = look(tree, checked_out(identify(tree, load())))
+        row = looked(tree, checked_out(identify(tree, load())))
         rows[row["target"], row["version"]] = row
         write(rows)
     for target in load().targets.values():
@@ -107,12 +108,24 @@ def main(arguments: list[str]) -> None:
             with tempfile.TemporaryDirectory() as work:
                 tree = Path(work) / "tree"
                 fetch(target, version, tree, progress=progress.silent)
-                rows[target.name, version] = look(tree, version)
+                rows[target.name, version] = looked(tree, version)
             write(rows)
+
+
+def add(row: dict[str, Any]) -> None:
+    """Put the row of one release into the record."""
+    write({(one["target"], one["version"]): one for one in (*recorded(), row)})
+
+
+def recorded() -> list[dict[str, Any]]:
+    """Return the rows of the record."""
+    file = load().root / RECORD
+    return json.loads(file.read_text(encoding="utf-8"))["releases"] if file.exists() else []
 
 
 def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
     """Write the record in order of target and version."""
     ordered = sorted(rows.values(), key=lambda r: (r["target"], Version(r["version"])))
     text = ",\n".join(f"  {json.dumps(row)}" for row in ordered)
-    (ROOT / RECORD).write_text(f'{{"schema": {SCHEMA}, "releases": [\n{text}\n]}}\n')
+    (load().root / RECORD).write_text(f'{{"schema": {SCHEMA}, "releases": [\n{text}\n]}}\n')
+    forget()
