@@ -44,7 +44,7 @@ def verdicts(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {line["gpu"]: (line["level"], line["verdict"]) for line in tree["gpus"]}
 
 
-@pytest.mark.parametrize("version", ["0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2"])
+@pytest.mark.parametrize("version", ["0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2", "0.7.4"])
 def test_the_verdict_is_the_record_of_the_release(installed: Install, doctor: Doctor, version: str) -> None:
     """The tree is examined again and compared with the record of the release in records/answers.json."""
     status, tree = doctor(installed(version))
