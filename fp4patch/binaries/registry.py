@@ -113,8 +113,14 @@ def _asked(client: Registry, url: str, headers: dict[str, str]) -> Any:
     from fp4patch.sources.index import cause_of  # noqa: PLC0415
 
     try:
-        # Without its retries, which sleep for a minute before a name that leads nowhere is an error.
-        return type(client).do_request.__wrapped__(client, url, headers=headers, stream=True)
+        # Not by the client's own request, which sleeps for a minute before a name that leads nowhere is an error.
+        response = client.session.get(url, headers=headers | client.auth.get_auth_header(), stream=True)
+        if response.status_code in (401, 403):
+            headers, may_enter = client.auth.authenticate_request(response, headers)
+            if not may_enter:
+                raise ValueError("it asks for a login of a kind that is not known")
+            response = client.session.get(url, headers=headers, stream=True)
+        return response
     except (requests.RequestException, ValueError) as error:
         raise UsageError(
             f"{url} does not respond: {cause_of(error)}", help=f"check the name and the network, or {_LOGIN}"

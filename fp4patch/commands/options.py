@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from functools import reduce
 from importlib import import_module
 from operator import or_
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-
-from fp4patch.core.document import Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -132,15 +129,9 @@ def schema_option(*results: str) -> Callable[[Command], Command]:
 
 def json_schema(result: Any) -> dict[str, Any]:
     """Return the schema of the document of a result's class, or of a union; the meanings are the docstrings."""
-    from unittest.mock import patch  # noqa: PLC0415 - it takes a while to load
+    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415 - it takes a while to load
 
-    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415 - the same
-
-    from fp4patch.core.table import Manifest  # noqa: PLC0415 - the same
-
+    # Of the adapter and not of the classes, which inherit it here: to read docstrings takes long.
     config = ConfigDict(extra="forbid", use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
-    with ExitStack() as configured:  # only here, since it takes long; pydantic asks the classes, which inherit it
-        for base in (Document, Manifest):
-            configured.enter_context(patch.object(base, "__pydantic_config__", config, create=True))
-        made = TypeAdapter[Any](result).json_schema(mode="serialization")
+    made = TypeAdapter[Any](result, config=config).json_schema(mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | made
