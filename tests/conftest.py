@@ -16,6 +16,7 @@ from command import Said
 from few_probes import few_probes
 from filelock import FileLock
 from processes import becomes, running
+from share import SEED, seed
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core import progress
@@ -42,6 +43,9 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir():
 # What tests install is started once or twice: pip compiles none of it. Set to 1, this option would mean the opposite.
 os.environ["PIP_NO_COMPILE"] = "0"
 
+# The workers of a run choose the same shares as the process that starts them.
+os.environ[SEED] = seed()
+
 pytest_plugins = ["browser", "engine_fixtures"]
 
 SLOW_FIXTURES = {"pristine_tree", "toolchain", "engine", "browser"}
@@ -60,6 +64,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         left = "; ".join(running(mark, "environ").values())
         session.config.get_terminal_writer().line(f"\nThis run left processes behind: {left}", red=True)
+
+
+def pytest_report_header() -> str:
+    return f"shares of the longest tests by {SEED}={seed()}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from flashinfer_wheel import is_python, unpack
+from share import share
 
 from fp4patch.adapters import flashinfer
 from fp4patch.adapters.result import JitTargets
@@ -23,7 +24,7 @@ TARGET = load().target("flashinfer")
 assert TARGET.build
 BUILD = TARGET.build
 EVERY = tuple(archive.version for archive in TARGET.archives)
-VERSIONS = EVERY if os.environ.get("FP4PATCH_TEST_ALL_TREES") else ("0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2")
+VERSIONS = EVERY if os.environ.get("FP4PATCH_TEST_ALL_TREES") else (*share(EVERY[:-1], 3, "builds"), EVERY[-1])
 LISTS = (*BUILD.lists, "12.1f", "8.9 12.0", "9.0", "12.0a;12.1a", "12.0+PTX")
 
 Get = Callable[[str], Path]

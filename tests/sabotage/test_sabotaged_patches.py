@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import pytest
 from few_probes import few_probes
+from share import share
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import forget, load
@@ -475,7 +476,6 @@ MUTANTS = [
     sm121("no dependent launch on SM121", "(__CUDA_ARCH__ == 1210 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "(__CUDA_ARCH__ == 1211 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "sm12x-dependent-launch")._replace(says="requires ^ACQBULK"),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
-SHORT = ("a block's index", "a signal to the next kernel", "0.25 rounds up", "wrong without assertions")
 NEEDS_ALL_INPUTS = {
     *("the scale one ulp off", "one value of 2^32", "the sign of one NaN", "the shrinking factor one step off"),
     *("one float of 2^32 to E2M3", "a float by its hash", "a random word by its hash"),
@@ -490,7 +490,7 @@ NEEDS_ALL_INPUTS = {
 
 @pytest.mark.parametrize(
     "mutant",
-    [m for m in MUTANTS if ALL or m.what in SHORT],
+    MUTANTS if ALL else share(MUTANTS, 5, "sabotage"),
     ids=lambda mutant: mutant.what,
 )
 def test_verify_finds_the_sabotage(
