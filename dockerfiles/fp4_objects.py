@@ -19,11 +19,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from fp4patch.core.arch import Arch, Reach, reach, requested
+from fp4patch.core.lex_error import LexError
 from fp4patch.core.results import State
 from fp4patch.core.tree_path import CXX
+from fp4patch.cxx.tokens import lex
 from fp4patch.edits.asm import scan
-from fp4patch.edits.cxx import lex
-from fp4patch.edits.lex_error import LexError
 from fp4patch.tree.status import status
 
 COMMANDS = "compile_commands.json"

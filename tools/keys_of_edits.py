@@ -8,8 +8,7 @@ from pydantic import TypeAdapter
 
 from fp4patch.core.table import Manifest
 from fp4patch.edits import Edit, Retired
-from fp4patch.edits.operation import Operation
-from fp4patch.edits.replace import Condition
+from fp4patch.edits.operation import Condition, Operation
 
 Schema = Mapping[str, Any]
 

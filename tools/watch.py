@@ -56,8 +56,9 @@ from fp4patch.proof.verify import VerifyRequest, verify_trees
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.apply import apply, revert
+from fp4patch.tree.evaluate import try_patches
 from fp4patch.tree.locked import locked
-from fp4patch.tree.status import each_patch, status
+from fp4patch.tree.status import status
 from tools import decisions, pytorch
 from tools.pages import answers, releases
 
@@ -370,7 +371,7 @@ def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
             fetch(release.target, release.version, tree, progress=progress.silent)
             parts = identify_all([tree], catalog)
             with locked(parts) as every:
-                tried = [patch for tree in every for patch in each_patch(tree, catalog, {})]
+                tried = [state for tree in every for state in try_patches(tree, catalog)]
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
     found = [patch for patch in tried if patch.patch not in row["states"]]

@@ -28,8 +28,11 @@ from fp4patch.core import process
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach
 from fp4patch.core.cuda import refused
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.lex_error import LexError
 from fp4patch.core.process import processors
 from fp4patch.core.wording import install
+from fp4patch.cxx.shape import functions
+from fp4patch.cxx.tokens import Kind, lex
 
 INSTALL = install("doctor")
 TIMEOUT = 120
@@ -41,24 +44,29 @@ _PROCESSORS = {"x86_64": "", "aarch64": ON_AARCH64}
 that does not ask for the processor is evaluated for the first alone."""
 
 
-_CONDITIONAL = re.compile(r"^#\s*if\b([^\n]*)\n(.*?)^#\s*endif", re.MULTILINE | re.DOTALL)
-_DECLARED = re.compile(r"^(?:extern\s+)?void\s+(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
-_DEFINED = re.compile(r"\b(\w+)(?=\s*\([^;{}]*\)\s*\{)")
-
-
 _Source = tuple[list[tuple[str, str]], set[str]]
 
 
 def _read(file: Path) -> _Source:
     """Return the functions that a source declares, each after a macro around it, and those that it defines."""
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""  # the build may generate it
+    try:
+        source = lex(text)
+        found = list(functions(source))
+        conditionals = source.conditionals
+    except LexError:
+        return [], set()  # the compiler reports it
     declared = [
-        (macro, symbol)
-        for condition, body in _CONDITIONAL.findall(text)
-        for symbol in _DECLARED.findall(body)
-        for macro in re.findall(r"\w+", condition)
+        (token.text, function.name)
+        for function in found
+        if not function.is_definition
+        for conditional in conditionals
+        for branch in conditional.branches
+        if branch.opening.end <= function.offset < branch.end
+        for token in branch.condition
+        if token.kind is Kind.NAME
     ]
-    return declared, set(_DEFINED.findall(text))
+    return declared, {function.name for function in found if function.is_definition}
 
 
 def _undefined(root: Path, parts: Parts, read: Callable[[Path], _Source]) -> str:

@@ -7,7 +7,6 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Location
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
-from fp4patch.edits import WrapAsm
 
 Slip = tuple[str, Location, str, str]
 """An author's mistake: the file, the keys of the value, the expectation and the finding."""
@@ -42,7 +41,7 @@ def _options(variants: Mapping[str, Variant], patches: Mapping[str, Patch]) -> I
                 yield file, ("targets", target), "a patch that exists", id_
             elif name in variant.targets[target].patches:
                 options, patch = variant.options_of(target)[name], patches[id_]
-                for edit in (edit for edit in patch.edits if isinstance(edit, WrapAsm)):
+                for edit in patch.edits:
                     for key, expected, found in edit.option_mistakes(options, Path(patch.directory)):
                         yield file, ("options", key), expected, found
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Reader
 from fp4patch.core.errors import ManifestError, Refused
+from fp4patch.core.lex_error import LexError
 from fp4patch.edits import Diff
-from fp4patch.edits.diff import FileDiff
-from fp4patch.edits.lex_error import LexError
 
 is_name = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII).fullmatch
 is_link = re.compile(r"https?://[!-~]+").fullmatch
@@ -25,18 +24,19 @@ _KEYS = frozenset(("name", "target", "version", "title", "reason", "link", "appl
 class OutsidePatch(Patch):
     """A patch that consists of one unified diff, and that the catalog does not have."""
 
+    file: str
+    """Name of the diff in its directory."""
     diff: bytes
 
     @property
     def contents(self) -> dict[str, bytes]:
         """The files of its directory, by name."""
-        (name, *_) = {edit.file for edit in self.edits if isinstance(edit, Diff)}
-        return {"patch.toml": (Path(self.directory) / "patch.toml").read_bytes(), name: self.diff}
+        return {"patch.toml": (Path(self.directory) / "patch.toml").read_bytes(), self.file: self.diff}
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files that the diff changes."""
-        return tuple(edit.path for edit in self.edits if isinstance(edit, FileDiff))
+        return tuple(edit.named_file for edit in self.edits)
 
 
 def read(folder: Path, targets: Collection[str]) -> OutsidePatch:
@@ -65,9 +65,11 @@ def read(folder: Path, targets: Collection[str]) -> OutsidePatch:
             problems=reader.problems,
             help="`fp4patch new-patch TARGET FILE.diff` makes such a directory of a diff",
         )
-    (edit,) = patch.edits
-    assert isinstance(edit, Diff)
-    return _outside(patch, edit, (folder / edit.file).read_bytes())
+    match patch.edits:
+        case (Diff() as edit,):
+            return _outside(patch, edit, (folder / edit.file).read_bytes())
+        case _:
+            raise AssertionError("checked above")
 
 
 def kept(id_: str, link: str, diff: bytes) -> OutsidePatch:
@@ -83,4 +85,4 @@ def kept(id_: str, link: str, diff: bytes) -> OutsidePatch:
 
 def _outside(patch: Patch, edit: Diff, diff: bytes) -> OutsidePatch:
     values = {field.name: getattr(patch, field.name) for field in fields(patch)}
-    return replace(OutsidePatch(**values, diff=diff), edits=edit.of_files(diff))
+    return replace(OutsidePatch(**values, file=edit.file, diff=diff), edits=edit.of_files(diff))

@@ -13,18 +13,17 @@ from fp4patch.catalog.rule import Rule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import (
     SOME,
-    ArchName,
-    Globs,
-    Identifier,
     Manifest,
     SomeText,
     Specifier,
-    TreePath,
-    VersionText,
     must,
 )
-from fp4patch.edits import AddItem, Diff, Edit, Replace
-from fp4patch.edits.replace import Condition
+from fp4patch.edits import Edit
+from fp4patch.edits.conversions import Conversions
+from fp4patch.edits.exact_tests import ExactTests
+from fp4patch.edits.macros import MacroPromise
+from fp4patch.edits.operation import Condition
+from fp4patch.edits.promise import Promise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,44 +43,6 @@ class BuildCheck(Manifest):
     """Arch lists, with and without SM12x, for which no source may get other code for other GPUs."""
     changes: tuple[str, ...] = ()
     """Other changes of what targets of the build are made of, as verify names them: ``definition none -> NAME=1``."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MacroPromise(Manifest):
-    """Compile targets for which a header of the patched tree must not define a macro, or define it as before."""
-
-    header: TreePath
-    name: Identifier
-    include: tuple[str, ...]
-    """Directories of the tree that the compiler searches for includes."""
-    cuda: VersionText
-    """CUDA release whose compiler is assumed."""
-    off: tuple[ArchName, ...]
-    same: tuple[ArchName, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExactTests(Manifest):
-    """Files of which tests for exactly SM120 that no edit is for are remainders, each named with its place."""
-
-    files: Globs
-    gates: dict[Identifier, Specifier] = field(default_factory=dict)
-    """C++ templates that compile to nothing but for SM120, with the releases in which none may be left in use."""
-
-    @property
-    def are_python(self) -> bool:
-        """True if all of these files are Python."""
-        return all(glob.endswith(".py") for glob in self.files)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Conversions(Manifest):
-    """Conversions to E2M1 that the patch is about; each other one of the tree is a remainder, named with its place."""
-
-    files: Globs
-    """Files with conversions that the patch knows."""
-    under: Annotated[tuple[Identifier, ...], SOME]
-    """Macros one of which each such conversion is under: ``#if defined(MACRO)``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +78,14 @@ class Patch(Manifest):
     @property
     def conditions(self) -> tuple[tuple[tuple[str, ...], Condition], ...]:
         """The conditions of its edits, each with the globs of its files."""
-        edits = [edit for edit in self.edits if isinstance(edit, Replace | AddItem)]
-        return tuple(
-            (edit.search, replace(edit.condition, begins=edit.condition.begins or edit.subject))
-            for edit in edits
-            if edit.condition
-        )
+        checked = ((edit.search, edit.checked_condition) for edit in self.edits)
+        return tuple((search, condition) for search, condition in checked if condition)
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """What it promises of the whole tree, beside its edits."""
+        single = (self.exact_tests, self.conversions)
+        return (*self.macros, *(promise for promise in single if promise))
 
     @property
     def id(self) -> str:
@@ -132,8 +95,5 @@ class Patch(Manifest):
     def completed(self) -> Patch:
         """Return the patch with its id in its probes, and with an edit for each file of its diffs."""
         probes = tuple(replace(probe, patch=self.id) for probe in self.probes)
-        edits = (
-            edit.of_files((Path(self.directory) / edit.file).read_bytes()) if isinstance(edit, Diff) else (edit,)
-            for edit in self.edits
-        )
-        return replace(self, probes=probes, edits=tuple(edit for several in edits for edit in several))
+        edits = (part for edit in self.edits for part in edit.expanded(Path(self.directory)))
+        return replace(self, probes=probes, edits=tuple(edits))

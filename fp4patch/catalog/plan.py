@@ -12,7 +12,7 @@ from fp4patch.catalog.source_files import CandidateFiles
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.errors import UsageError
 from fp4patch.edits import Edit
-from fp4patch.edits.diff import FileDiff
+from fp4patch.edits.look import Look
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,10 @@ Read = Callable[[str], bytes | None]
 """The pristine bytes of a file of the tree; None if it cannot be read."""
 
 
+Passing = Callable[[str, bytes], frozenset[Look]]
+"""The quick looks that pass a file of a language, by its bytes."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """Edits of a variant for a tree. An edit that searches for its files is listed at each file that it may change."""
@@ -44,31 +48,31 @@ class Plan:
     candidates: CandidateFiles
     """The tree's source files that its patches may be about, but for the trees of other targets in it."""
     read: Read
+    passing: Passing
 
     @cached_property
     def files(self) -> dict[str, tuple[Planned, ...]]:
         """The edits of each file. An edit that searches for its files is named at each that it may be about."""
         files: dict[str, list[Planned]] = {}
-        of_diffs = {planned.edit.path for planned in self.edits if isinstance(planned.edit, FileDiff)}
+        named = {planned.edit.named_file for planned in self.edits}
         for planned in self.edits:
-            for file in self._files_of(planned.edit, of_diffs):
+            for file in self._files_of(planned.edit, named):
                 files.setdefault(file, []).append(planned)
         return {file: tuple(found) for file, found in files.items()}
 
-    def _files_of(self, edit: Edit, of_diffs: Set[str]) -> Iterator[str]:
+    def _files_of(self, edit: Edit, named: Set[str]) -> Iterator[str]:
         """Yield the files that an edit may be about. A diff may have added what it is about to a file."""
-        if isinstance(edit, FileDiff):
-            yield from () if self.read(edit.path) is None else (edit.path,)
+        if edit.named_file:
+            yield from () if self.read(edit.named_file) is None else (edit.named_file,)
             return
+        looks = frozenset(edit.looks(edit.language))
         for file in self.candidates.matching(edit.search):
+            if edit.reads or file in named:
+                yield file
+                continue
             content = self.read(file)
             # The fold reports why a file cannot be read.
-            if (
-                content is None
-                or file in of_diffs
-                or edit.always
-                or any(look(content) for look in edit.looks(edit.language))
-            ):
+            if content is None or not looks.isdisjoint(self.passing(edit.language, content)):
                 yield file
 
 

@@ -4,10 +4,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from fp4patch.catalog.identify import unreadable
+from fp4patch.core.globs import glob
 from fp4patch.core.tree_path import is_source
 
 _APART = frozenset({"__pycache__", "node_modules"})
@@ -64,15 +64,3 @@ class CandidateFiles:
         """Return the files whose real path one of the globs matches, in order. No receipt may name a file elsewhere."""
         pattern = glob(tuple(globs))
         return (file for file in self.files if pattern.fullmatch(file))
-
-
-@lru_cache(maxsize=256)
-def glob(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return globs as one regular expression for whole paths: ``**`` is any number of directories, ``*`` no slash."""
-    return re.compile("|".join(_expression(pattern) for pattern in patterns), re.DOTALL)
-
-
-def _expression(pattern: str) -> str:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]]*\])", pattern)
-    known = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(known.get(part) or (part if part.startswith("[") else re.escape(part)) for part in parts)

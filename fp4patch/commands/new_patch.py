@@ -18,15 +18,16 @@ from fp4patch.commands.options import Place, json_option, target_names
 from fp4patch.console import emit, printable, progress_bar, show, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.lex_error import LexError
 from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.results import Drift, NothingToDo, State
+from fp4patch.core.tree_path import not_built
 from fp4patch.core.wording import counted
 from fp4patch.edits import Diff
 from fp4patch.edits.diff import FileDiff, FileSection, decoded, sections
-from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.fold import rewrite
 from fp4patch.sources.archive import read_files
 from fp4patch.sources.index import download, place
-from fp4patch.tree.postcondition import not_built
 
 _URL = re.compile(r"https?://[^\s<>\"')]*[\w/]")
 _PULL = re.compile(r".*/(?:pull|merge_requests)/(\d+)(?:[/.].*)?")
@@ -153,15 +154,15 @@ def _tried(
         raise UsageError(f"no release of {target.name} is in the cache", help=f"name some with --release: {known}")
     for number, archive in enumerate(archives):
         on_progress(Step(number, len(archives), f"{target.name} {archive.version}"))
-        texts = read_files(download(archive, lambda _: None), archive.subtree, {edit.path for edit in edits})
-        states = {_state(edit, texts.get(edit.path)) for edit in edits}
+        texts = read_files(download(archive, lambda _: None), archive.subtree, {edit.named_file for edit in edits})
+        states = {_state(edit, texts.get(edit.named_file)) for edit in edits}
         yield archive.version, states.pop() if len(states) == 1 else State.DRIFTED
 
 
 def _state(edit: FileDiff, content: bytes | None) -> State:
     if content is None:
         return State.DRIFTED
-    outcome = edit.rewrite(content.decode("utf-8", "surrogateescape"), lambda _: "")
+    (outcome,) = rewrite(content.decode("utf-8", "surrogateescape"), edit, lambda _: "").outcomes
     if isinstance(outcome, Drift):
         return State.DRIFTED
     return State.UPSTREAMED if isinstance(outcome, NothingToDo) else State.PRISTINE

@@ -69,9 +69,8 @@ def overall(verdicts: Iterable[Verdict]) -> PassOrFail:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """An edit that applies: the new text, and the 1-based lines of the pristine text that it touched."""
+    """An edit that applies: the 1-based lines of the text that it touched."""
 
-    text: str
     lines: tuple[int, ...]
     reversal: str = ""
     """Change to upstream's text, made by others, that this edit takes back. Empty: it takes none back."""

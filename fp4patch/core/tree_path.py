@@ -2,6 +2,8 @@
 
 from pathlib import PurePosixPath
 
+from fp4patch.core.globs import glob
+
 CXX = frozenset((".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inl"))
 """File suffixes of C++ and CUDA sources."""
 
@@ -15,6 +17,10 @@ _NO_SOURCE = frozenset(
     )
 )
 """Suffixes of documentation, data and binaries. Every other file is searched."""
+
+
+not_built = glob(("tests/**", "benchmarks/**", "docs/**", "examples/**")).fullmatch
+"""Passes the paths of files that are no part of what is built."""
 
 
 def is_inside(path: str) -> bool:

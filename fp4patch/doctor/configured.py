@@ -20,15 +20,14 @@ from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import BinaryError
 from fp4patch.core.wording import counted, install
+from fp4patch.cxx.preprocessor import Preprocessor
 from fp4patch.doctor import settings
 from fp4patch.doctor.projects import Part, of_parts, reserved, text_of, with_target
 from fp4patch.doctor.result import ProjectReport, Question
 from fp4patch.doctor.settings import Setting
 from fp4patch.doctor.statements import SourceFile, may_have_statements
-from fp4patch.edits.preprocess import Preprocessor
 
 COMMANDS, NINJA = "compile_commands.json", "build.ninja"
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _INCLUDE_PATH = re.compile(r"^(?:-I|-isystem|--include-path)[=\n]?(.+)$", re.MULTILINE)
 _TOOLKIT = re.compile(r"/cuda[^/]*/|/nvidia/cu\d+/|/targets/[\w-]+-linux/|^/usr/include/")
 """Headers of the toolkit and the system, which are not the project's statements."""
@@ -134,7 +133,8 @@ class _Headers:
             text = self.text(Path(path))
             if may_have_statements(text.encode()) and self.source(path).statements:
                 found.append(self.source(path))
-            inner = {self.find(unit.include, path, name) for name in _INCLUDE.findall(text)} - seen - {""}
+            named = (rest[1:-1] for _, _, name, rest in self.source(path).directives if name == "include")
+            inner = {self.find(unit.include, path, name) for name in named} - seen - {""}
             seen |= inner
             pending += sorted(inner)
         return found

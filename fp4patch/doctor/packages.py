@@ -25,7 +25,7 @@ from fp4patch.doctor.builds import readers, wrong_form
 from fp4patch.doctor.host import Host, output_of
 from fp4patch.doctor.known_defects import refused_by_pytorch
 from fp4patch.doctor.result import Question
-from fp4patch.tree.status import bypasses
+from fp4patch.tree.evaluate import bypasses
 
 _REPLACED_BY = {"ptxas": "TRITON_PTXAS_PATH", "ptxas-blackwell": "TRITON_PTXAS_BLACKWELL_PATH"}
 """Environment variable that replaces each assembler of Triton."""

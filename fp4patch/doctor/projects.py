@@ -19,6 +19,7 @@ from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import UsageError
 from fp4patch.core.wording import counted, listed, shortened
+from fp4patch.cxx.preprocessor import Preprocessor
 from fp4patch.doctor import recipes, settings
 from fp4patch.doctor.builds import quoted
 from fp4patch.doctor.known_defects import refused_by_pytorch
@@ -33,7 +34,6 @@ from fp4patch.doctor.statements import (
     summary,
     what_is_left,
 )
-from fp4patch.edits.preprocess import Preprocessor
 
 SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".cc", ".cpp", ".inl", ".inc", ".ptx")
 _SKIPPED = frozenset((".git", "node_modules", "__pycache__", ".venv", "site-packages", "test", "tests", "docs"))

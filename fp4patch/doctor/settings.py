@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from fp4patch.core.arch import PTX, Arch, elements
 from fp4patch.core.document import HIDDEN, Document
-from fp4patch.edits.preprocess import either, unless
+from fp4patch.cxx.preprocessor import either, unless
 
 BUILD_FILE = re.compile(
     r"(?P<docker>[\w.-]*Dockerfile[\w.-]*|Containerfile|.*\.dockerfile)|(?P<make>(GNU)?[Mm]akefile[\w.-]*|.*\.mk)"

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted
-from fp4patch.edits.preprocess import Conditional, Preprocessor, SourceText
+from fp4patch.cxx.preprocessor import EvaluatedConditional, Preprocessor, SourceText
 
 
 class StatementKind(StrEnum):
@@ -149,7 +149,7 @@ def what_is_left(file: SourceFile, preprocessor: Preprocessor) -> dict[Statement
     return fates
 
 
-def _of(statement: Statement, conditionals: Sequence[Conditional], live: str) -> tuple[Left, str]:
+def _of(statement: Statement, conditionals: Sequence[EvaluatedConditional], live: str) -> tuple[Left, str]:
     around = [(c, b) for c in conditionals for b in c.branches if b.begin <= statement.offset < b.end]
     gone = next((conditional for conditional, branch in around if branch.live is False), None)
     if gone is None:
@@ -161,7 +161,7 @@ def _of(statement: Statement, conditionals: Sequence[Conditional], live: str) ->
     return (Left.UNKNOWN, gone.why) if undecided else (Left.CONSTANT, "")
 
 
-def _live_text(file: SourceFile, conditionals: Sequence[Conditional], out: Collection[bool | None]) -> str:
+def _live_text(file: SourceFile, conditionals: Sequence[EvaluatedConditional], out: Collection[bool | None]) -> str:
     """Return the text with blanks in the place of directives and of the branches in these states."""
     cuts = [(b.begin, b.end) for conditional in conditionals for b in conditional.branches if b.live in out]
     cuts = sorted([*cuts, *((begin, end) for begin, end, *_ in file.directives)])

@@ -19,16 +19,17 @@ from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.results import State
+from fp4patch.cxx.preprocessor import Header
 from fp4patch.doctor import projects
 from fp4patch.doctor.builds import Builds
 from fp4patch.doctor.compilers import toolkit
 from fp4patch.doctor.result import Question
 from fp4patch.doctor.statements import Left, Statement
-from fp4patch.edits.preprocess import Header
+from fp4patch.tree.evaluate import bypasses, try_patches
 from fp4patch.tree.files import sha256
 from fp4patch.tree.locked import locked
 from fp4patch.tree.receipt import PatchStatus
-from fp4patch.tree.status import TreeStatus, bypasses, each_patch
+from fp4patch.tree.status import TreeStatus
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
     catalog = load()
     with locked([tree]) as (held,):
         # Without a receipt, status has tried them.
-        tried = each_patch(held, catalog, {}, all_patches=any(q.patches for q in questions)) if status.variant else ()
+        tried = try_patches(held, catalog, all_patches=any(q.patches for q in questions)) if status.variant else ()
         hashes = hashes_of(tree.target, held.read)
-    patches = {patch.patch: patch for patch in (*tried, *status.patches)}
+    states = {patch.patch: patch for patch in (*tried, *status.patches)}
     builds = Builds(tree)
     with suppress(ToolchainError):  # which the rows of each question report
         builds.evaluate((question, cuda_of(question)) for question in questions)
@@ -80,7 +81,7 @@ def read_facts(tree: Identified, status: TreeStatus, questions: Sequence[Questio
         releases=releases_of(tree.target, hashes),
         variant=status.variant,
         state=status.state,
-        patches=tuple(patches.values()),
+        patches=tuple(states.values()),
         rows=builds.rows,
         opened=partial(opened_by_headers, tree),
         findings=tuple(_findings(tree, status)),

@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Annotated, Literal
 
-from fp4patch.core.results import NothingToDo, Outcome, State
+from fp4patch.core.lex_error import LexError
+from fp4patch.core.results import NothingToDo, State
 from fp4patch.core.table import SOME, SomeText
-from fp4patch.edits.cmake import Argument, Command, Form, Script, parse
-from fp4patch.edits.cmake_code import proven
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import Operation, PatchedTree, Place, Search, Template, containing
+from fp4patch.edits.cmake import Argument, Command, Cut, Form, Script, parse
+from fp4patch.edits.look import Look, words_of
+from fp4patch.edits.operation import Change, Operation, PatchedTree, Place, Search, Template
 from fp4patch.edits.refusal import Refusal
 
 
@@ -50,15 +50,22 @@ class AddElement(Operation):
         """The element that the lists have."""
         return self.beside
 
-    def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
-        """Return the text with the element added to every list that needs it."""
-        outside = NothingToDo(State.NOT_NEEDED, self.not_needed, elsewhere=True)
-        return (self.beside in text and _add_element(self, parse(text))) or outside
+    def passes_over(self, text: str, /) -> NothingToDo | None:
+        """Return that the edit is not about a text without the element that the lists have."""
+        return None if self.beside in text else self._outside
+
+    @property
+    def _outside(self) -> NothingToDo:
+        return NothingToDo(State.NOT_NEEDED, self.not_needed, elsewhere=True)
+
+    def change(self, script: Script, _template: Template, _options: Mapping[str, str], /) -> Change | NothingToDo:
+        """Return the change that adds the element to every list that needs it."""
+        return _add_element(self, script) or self._outside
 
     def searches(self, language: str, /) -> Iterator[Search]:
         """Yield the search for lists without the element, whatever command makes them."""
         if language == self.language:
-            yield Search(containing(self.beside), self._left)
+            yield Search(Look(words_of([self.beside])), self._left)
 
     def _left(self, _tree: PatchedTree, _file: str, text: str, /) -> Iterable[Place]:
         try:
@@ -67,7 +74,7 @@ class AddElement(Operation):
             return [Place(error.line, error.message)]
 
 
-def _add_element(edit: AddElement, script: Script) -> Outcome | None:
+def _add_element(edit: AddElement, script: Script) -> Change | NothingToDo | None:
     changed = set[tuple[int, int]]()  # the arguments that change: the index of the command, and of the argument in it
     lists = 0
     for index in script.live:
@@ -82,22 +89,23 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
         return NothingToDo(
             State.UPSTREAMED, f"each list with {edit.beside} has {edit.unless or edit.element}", edit.since
         )
-    text, meaning = script.text, list(script.meaning)
-    for number, position in sorted(changed, reverse=True):
-        command, argument = script.commands[number], script.commands[number].arguments[position]
-        new = ";".join(_becoming(edit, argument))
-        is_quoted, old = argument.meaning
-        quotes = ""
-        if not is_quoted and not command.takes_lists_apart:  # unquoted, a list is several arguments
-            if argument.passed != 1:
-                raise Refusal(f"`{edit.beside}` in one argument of {command.name}", f"`{old}`", command.line)
-            quotes = '"'
-        text = text[: argument.start] + quotes + new + quotes + text[argument.end :]
-        name, arguments = meaning[number]
-        meant = (is_quoted or bool(quotes), new)
-        meaning[number] = (name, (*arguments[:position], meant, *arguments[position + 1 :]))
-    starts = (script.commands[number].arguments[position].start for number, position in changed)
-    return proven(text, meaning, sorted(map(script.line, starts)))
+    cuts = [_cut(edit, script, number, position) for number, position in sorted(changed)]
+    return Change(cuts, tuple(sorted({script.line(cut.start) for cut in cuts})))
+
+
+def _cut(edit: AddElement, script: Script, number: int, position: int) -> Cut:
+    """Return the change of one argument of a command."""
+    command = script.commands[number]
+    argument = command.arguments[position]
+    new = ";".join(_becoming(edit, argument))
+    is_quoted, old = argument.meaning
+    quotes = ""
+    if not is_quoted and not command.takes_lists_apart:  # unquoted, a list is several arguments
+        if argument.passed != 1:
+            raise Refusal(f"`{edit.beside}` in one argument of {command.name}", f"`{old}`", command.line)
+        quotes = '"'
+    becomes = (is_quoted or bool(quotes), new)
+    return Cut(argument.start, argument.end, quotes + new + quotes, number, position, becomes)
 
 
 def _becoming(edit: AddElement, argument: Argument) -> Iterator[str]:

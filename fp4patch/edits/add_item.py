@@ -1,16 +1,16 @@
 """The edit ``add-item``: a list in the arguments of a Python call gets an item."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
+from fp4patch.core.results import NothingToDo, State
 from fp4patch.core.table import SomeText
-from fp4patch.edits.operation import Mistake, Operation, Template
+from fp4patch.edits.operation import Change, Condition, Mistake, Operation, Template
 from fp4patch.edits.python_code import PythonCode
+from fp4patch.edits.python_source import Module
 from fp4patch.edits.refusal import Refusal
-from fp4patch.edits.replace import Condition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +45,24 @@ class AddItem(Operation):
         """The key with an expression."""
         return ("item",)
 
-    def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
-        """Return the text with the item in the list; NothingToDo if it is there, or the function is not."""
-        if self.within not in text or not (code := PythonCode(text, self.within)).is_about(self.within):
-            return NothingToDo(State.NOT_NEEDED, self.not_needed, elsewhere=True)
+    @property
+    def checked_condition(self) -> Condition | None:
+        """The condition, which begins with the function unless it says otherwise."""
+        return self.condition and replace(self.condition, begins=self.condition.begins or self.subject)
+
+    @property
+    def _outside(self) -> NothingToDo:
+        return NothingToDo(State.NOT_NEEDED, self.not_needed, elsewhere=True)
+
+    def passes_over(self, text: str, /) -> NothingToDo | None:
+        """Return that the edit is not about a text without the function's name."""
+        return None if self.within in text else self._outside
+
+    def change(self, module: Module, _template: Template, _options: Mapping[str, str], /) -> Change | NothingToDo:
+        """Return the change that puts the item into the list; NothingToDo if it is there, or the function is not."""
+        code = PythonCode(module, self.within)
+        if not code.is_about(self.within):
+            return self._outside
         lists = code.lists(self.call, self.argument)
         if lists and all(self.item in found.items for found in lists):
             return NothingToDo(State.UPSTREAMED, self.because)
@@ -61,8 +75,7 @@ class AddItem(Operation):
             raise Refusal(f"{place} that is written out", what, found.line)
         if (places := len(code.lines(found.text))) != 1:
             raise Refusal(f"1 of `{found.text}` in `{self.within}`", f"{places} of `{found.text}`", found.line)
-        changed, lines = code.replaced(found.text, found.longer(self.item))
-        return Rewritten(changed, tuple(lines))
+        return code.replaced(found.text, found.longer(self.item))
 
     def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
         """Yield what cannot be read, and what is no name."""

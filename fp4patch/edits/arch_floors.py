@@ -8,9 +8,9 @@ kind, is there for a reason of its own.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
+from fp4patch.core.lex_error import LexError
+from fp4patch.cxx.tokens import Branch, Conditional, Source, words
 from fp4patch.edits.asm import KEYWORDS, Scan, closing, parse
-from fp4patch.edits.cxx import Branch, Conditional, Source, words
-from fp4patch.edits.lex_error import LexError
 
 _IDLE = tuple(
     words(statement)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from fp4patch.edits.cxx import Kind, Source, Token
-from fp4patch.edits.lex_error import LexError
+from fp4patch.core.lex_error import LexError
+from fp4patch.cxx.tokens import Kind, Source, Token
 from fp4patch.edits.ptx import Operand, conversions, is_decode, is_encode, unexplained
 
 KEYWORDS = frozenset({"asm", "__asm__", "__asm"})

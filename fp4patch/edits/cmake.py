@@ -5,13 +5,13 @@ belongs to a command, a comment or the blanks between; what does not is a LexErr
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from fp4patch.edits.lex_error import LexError
+from fp4patch.core.lex_error import LexError, NotAsMeant, Overlap
 
 BOM = "\ufeff"
 
@@ -59,6 +59,10 @@ class Argument(NamedTuple):
         return re.split(r"(?<!\\);", self.text)
 
 
+Meaning = tuple[str, tuple[tuple[bool, str], ...]]
+"""A command without its layout: its name, and for each argument whether it is quoted and its text."""
+
+
 class Command(NamedTuple):
     """One command invocation. ``name`` is in lower case: CMake does not tell cases apart."""
 
@@ -75,7 +79,7 @@ class Command(NamedTuple):
         return self.name in ("set", "list")
 
     @property
-    def meaning(self) -> tuple[str, tuple[tuple[bool, str], ...]]:
+    def meaning(self) -> Meaning:
         """Key by which commands are compared: name and arguments, independent of the layout."""
         return self.name, tuple(argument.meaning for argument in self.arguments)
 
@@ -130,7 +134,7 @@ class Script:
         return tuple(at for at, (live, _) in enumerate(self.blocks) if live)
 
     @cached_property
-    def meaning(self) -> list[tuple[str, tuple[tuple[bool, str], ...]]]:
+    def meaning(self) -> list[Meaning]:
         """The commands without their layout."""
         return [command.meaning for command in self.commands]
 
@@ -153,7 +157,51 @@ class Script:
         return bodies
 
 
-@lru_cache(maxsize=64)  # edits of one file follow each other, and each reads its result to prove it
+class Cut(NamedTuple):
+    """A part of a CMake text, what is put in its place, and what that means."""
+
+    start: int
+    end: int
+    text: str
+    command: int
+    """Index of the command that it is about."""
+    argument: int = -1
+    """Index of the argument that it replaces; -1 if it adds commands behind the one that it is about."""
+    becomes: tuple[bool, str] = (False, "")
+    """The meaning of the argument."""
+    added: tuple[Meaning, ...] = ()
+    """The meaning of the commands that are added."""
+
+
+def spliced(script: Script, cuts: Iterable[Cut]) -> Script:
+    """Return the script with parts replaced. Overlap: two cuts are about one place. NotAsMeant: the result has other
+    commands than the old ones with the intended changes."""
+    ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end))
+    pieces: list[str] = []
+    meant = [[meaning] for meaning in script.meaning]
+    at = 0
+    for cut in ordered:
+        if cut.start < at:
+            raise Overlap("two changes of one place")
+        pieces += script.text[at : cut.start], cut.text
+        at = cut.end
+        if cut.argument < 0:
+            meant[cut.command] += cut.added
+        else:
+            name, arguments = meant[cut.command][0]
+            arguments = (*arguments[: cut.argument], cut.becomes, *arguments[cut.argument + 1 :])
+            meant[cut.command][0] = (name, arguments)
+    pieces.append(script.text[at:])
+    try:
+        result = parse("".join(pieces))
+    except LexError as error:
+        raise NotAsMeant(error.message) from error
+    if result.meaning != [meaning for commands in meant for meaning in commands]:
+        raise NotAsMeant("other commands")
+    return result
+
+
+@lru_cache(maxsize=64)
 def parse(text: str) -> Script:
     """Return the text as commands. LexError: it is not CMake."""
     commands: list[Command] = []

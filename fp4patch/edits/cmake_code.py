@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from fp4patch.core.results import Rewritten
-from fp4patch.edits.cmake import Argument, Command, parse
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.refusal import OTHERWISE, Refusal
+from fp4patch.edits.cmake import Command, Cut, Script, parse
+from fp4patch.edits.operation import Change
+from fp4patch.edits.refusal import Refusal
 
 
 class CMakeCode:
     """A text as commands. ``within``: the name of a function or macro; only its body is searched."""
 
-    def __init__(self, text: str, within: str) -> None:
-        self._script = parse(text)
+    def __init__(self, script: Script, within: str) -> None:
+        self._script = script
         self._within = within
         whole = self._script.commands
         inside = {id(command) for body in self._script.bodies(within) for command in body} if within else set[int]()
@@ -46,35 +45,34 @@ class CMakeCode:
 
     def contains(self, whole: str, part: str, /) -> bool:
         """Tell whether commands have others among them."""
-        return bool(CMakeCode(whole, "").lines(part))
+        return bool(CMakeCode(parse(whole), "").lines(part))
 
-    def replaced(self, find: str, replace: str, /) -> tuple[str, tuple[int, ...]]:
-        """Return the text with the arguments replaced that differ, and the lines of the commands.
+    def replaced(self, find: str, replace: str, /) -> Change:
+        """Return the change of the arguments that differ.
 
         Commands of ``replace`` behind those of ``find`` are put on lines of their own, as they are written.
         """
-        text, meaning = self._script.text, list(self._script.meaning)
-        old, new, lines = parse(find).commands, parse(replace).commands, self.lines(find)
+        old, new = parse(find).commands, parse(replace).commands
         added = replace[new[len(old) - 1].end :].lstrip(" \t").removeprefix("\n").rstrip("\n")
-        for at in reversed(self._places(find)):
-            here = self._script.commands[at : at + len(old)]
+        cuts: list[Cut] = []
+        for place in self._places(find):
+            numbers = range(place, place + len(old))
+            for number, before, after in zip(numbers, old, new, strict=False):
+                cuts += _arguments(self._script, number, before, after)
             if len(new) > len(old):
-                text = self._with_lines(text, here[-1], added)
-            pairs = [pair for three in zip(here, old, new, strict=False) for pair in _arguments(*three)]
-            for argument, becomes in reversed(pairs):
-                text = text[: argument.start] + becomes.text + text[argument.end :]
-            meaning[at : at + len(old)] = [command.meaning for command in new]
-        result = proven(text, meaning, lines)
-        return result.text, result.lines
+                cuts.append(self._lines(numbers[-1], added, new[len(old) :]))
+        lines = [self._script.commands[place].line for place in self._places(find)]
+        return Change(cuts, tuple(sorted(set(lines))))
 
-    @staticmethod
-    def _with_lines(text: str, command: Command, added: str) -> str:
-        """Return the text with lines behind that of a command, which must be the last one on its line."""
+    def _lines(self, number: int, added: str, commands: Sequence[Command]) -> Cut:
+        """Return lines behind that of a command, which must be the last one on its line."""
+        text, command = self._script.text, self._script.commands[number]
         end = text.find("\n", command.end)
         if end < 0 or text[command.end : end].partition("#")[0].strip():
             raise Refusal(f"`{command.name}` at the end of its line", "more on it", command.line)
         newline = "\r\n" if text[end - 1] == "\r" else "\n"
-        return text[: end + 1] + added.replace("\n", newline) + newline + text[end + 1 :]
+        written = added.replace("\n", newline) + newline
+        return Cut(end + 1, end + 1, written, number, added=tuple(command.meaning for command in commands))
 
     def _places(self, pattern: str) -> list[int]:
         """Return the index of the first command of each place."""
@@ -82,21 +80,14 @@ class CMakeCode:
         return [at for at in self._searched if self._script.meaning[at : at + len(wanted)] == wanted]
 
 
-def _arguments(command: Command, old: Command, new: Command) -> Iterator[tuple[Argument, Argument]]:
-    """Yield the arguments of a command that change, and what they become."""
-    for argument, before, after in zip(command.arguments, old.arguments, new.arguments, strict=True):
-        if before.meaning != after.meaning:
-            if before.passed != after.passed and not command.takes_lists_apart:
-                raise Refusal(f"{command.name} with as many arguments as before", f"`{after.text}`", command.line)
-            yield argument, after
-
-
-def proven(text: str, meaning: Sequence[object], lines: Sequence[int]) -> Rewritten:
-    """Return the result, which is read again: its commands must be the old ones with the intended changes alone."""
-    try:
-        sound = parse(text).meaning == list(meaning)
-    except LexError:
-        sound = False
-    if not sound:
-        raise Refusal(*OTHERWISE, lines[0])
-    return Rewritten(text, tuple(sorted(set(lines))))
+def _arguments(script: Script, number: int, old: Command, new: Command) -> Iterator[Cut]:
+    """Yield the changes of the arguments of a command."""
+    command = script.commands[number]
+    rows = enumerate(zip(command.arguments, old.arguments, new.arguments, strict=True))
+    for position, (argument, before, after) in rows:
+        if before.meaning == after.meaning:
+            continue
+        if before.passed != after.passed and not command.takes_lists_apart:
+            raise Refusal(f"{command.name} with as many arguments as before", f"`{after.text}`", command.line)
+        becomes = (argument.meaning[0], after.text)
+        yield Cut(argument.start, argument.end, after.text, number, position, becomes)

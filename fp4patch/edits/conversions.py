@@ -2,12 +2,21 @@
 
 import re
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import Annotated
 
-from fp4patch.edits.condition import holds
-from fp4patch.edits.cxx import Kind, Source, Token, lex
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import Place
+from packaging.version import Version
+
+from fp4patch.core.globs import glob
+from fp4patch.core.lex_error import LexError
+from fp4patch.core.table import SOME, Globs, Identifier
+from fp4patch.cxx.condition import holds
+from fp4patch.cxx.text import GAP
+from fp4patch.cxx.tokens import Kind, Source, Token, lex
+from fp4patch.edits.look import Look, words_of
+from fp4patch.edits.operation import PatchedTree, Place, Search
 from fp4patch.edits.placement import enclosing
+from fp4patch.edits.promise import Promise
 
 BY_FUNCTION = "NVIDIA's function, which uses the instruction where a target has it: no edit is for it"
 BY_INSTRUCTION = "a conversion to E2M1 that no edit is for: it needs a target that has the instruction"
@@ -15,26 +24,38 @@ _FUNCTION = re.compile(r"__nv_cvt_(?:float|double|halfraw|bfloat16raw)2?_to_fp4(
 _TYPE = re.compile(r"__nv_fp4(?:x[24])?_e2m1")
 _INSTRUCTION = re.compile(r"e2m1x[0-9]\.")
 """A conversion to E2M1 in PTX: in one from E2M1 the format comes last."""
-_NAMED = re.compile(rb"__nv_(?:fp4(?:x[24])?_e2m1|cvt_\w+_to_fp4)").search
+INSTRUCTIONS = Look(words_of(["e2m1x"]), re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search)
+"""Passes every file with a conversion to E2M1: ``cvt.rn.satfinite.e2m1x2.f32``, and not ``cvt.rn.f16x2.e2m1x2 h``."""
 _CALL = re.compile(
-    rb"static_cast < __nv_fp4|__nv_cvt_\w+_to_fp4(?:x2)? \(|__nv_fp4(?:x[24])?_e2m1 (?:[({]|\w+ [({=])".replace(
-        b" ", rb"(?:\s|\\|//[^\n]*+|/\*.*?\*/)*+"
-    ),
-    re.DOTALL,
-).search
-may_be_instruction = re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search
-"""Quick look that passes every file with a conversion to E2M1. A pattern that begins with letters is searched ten times
-as fast as one that begins with a condition."""
+    r"static_cast < __nv_fp4|__nv_cvt_\w+_to_fp4(?:x2)? \(|__nv_fp4(?:x[24])?_e2m1 (?:[({]|\w+ [({=])".replace(
+        " ", GAP
+    ).encode()
+)
+"""``static_cast<__nv_fp4…``, ``__nv_cvt_…_to_fp4x2(…``, ``__nv_fp4_e2m1(…``, ``__nv_fp4_e2m1 x = …``."""
+CALLS = Look(words_of(["__nv_cvt_", "_to_fp4"], ["__nv_fp4", "_e2m1"]), _CALL.search)
+"""Passes every file with a call of one of NVIDIA's functions, also as the construction of a value."""
+EITHER = Look(
+    (*INSTRUCTIONS.words, *CALLS.words),
+    lambda content: INSTRUCTIONS.passes(content) or CALLS.passes(content),
+)
 
 
-def may_call(content: bytes) -> bool:
-    """Pass every file with a call of one of NVIDIA's functions, by a quick look."""
-    return bool(_NAMED(content) and _CALL(content))
+@dataclass(frozen=True, kw_only=True)
+class Conversions(Promise):
+    """Conversions to E2M1 that the patch is about; each other one of the tree is a remainder, named with its place."""
 
+    files: Globs
+    """Files with conversions that the patch knows."""
+    under: Annotated[tuple[Identifier, ...], SOME]
+    """Macros one of which each such conversion is under: ``#if defined(MACRO)``."""
 
-def may_convert(content: bytes) -> bool:
-    """Pass every file with a conversion, by a quick look."""
-    return bool(may_be_instruction(content)) or may_call(content)
+    def searches(self, language: str, _version: Version | None, /) -> Iterator[Search]:
+        """Yield the search for the other conversions."""
+        if language == "c++":
+            yield Search(EITHER, self._others)
+
+    def _others(self, _tree: PatchedTree, file: str, text: str, /) -> Iterator[Place]:
+        return outside(text, {*self.under} if glob(self.files).fullmatch(file) else set())
 
 
 def calls(text: str) -> Iterator[Place]:

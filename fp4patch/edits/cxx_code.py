@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from fp4patch.edits.cxx import Cut, Token, block, lex, read, words
-from fp4patch.edits.cxx_edit import edited, newline_of
+from fp4patch.core.results import NothingToDo
+from fp4patch.cxx.edit import Cut, newline_of
+from fp4patch.cxx.shape import block
+from fp4patch.cxx.tokens import Source, Token, read, words
+from fp4patch.edits.operation import Change, Retired
 from fp4patch.edits.refusal import Refusal
 
 _TIGHT = (r"[~*/%+^.-]|[=!<>]=|<<|>>|!", r"(?<!&)&(?!&)", r"(?<!\|)\|(?!\|)")
@@ -25,11 +28,23 @@ def _loose(expression: Sequence[str]) -> set[str]:
     return {"?", "||", "&&"} if depth else found
 
 
-class CxxCode:
-    """A text as tokens. ``within``: the tokens that a declaration begins with; only inside its braces is searched."""
+def retirement(source: Source, retired: Sequence[Retired]) -> NothingToDo | None:
+    """Return the outcome of an edit that a sign in the source retires; None without one.
 
-    def __init__(self, text: str, within: str) -> None:
-        self._source = lex(text)
+    LexError: conditionals do not pair, which is checked before anything else.
+    """
+    _ = source.conditionals
+    for sign in retired:
+        if source.find(words(sign.tokens)):
+            return NothingToDo(sign.state, sign.because, sign.since)
+    return None
+
+
+class CxxCode:
+    """A source. ``within``: the tokens that a declaration begins with; only inside its braces is searched."""
+
+    def __init__(self, source: Source, within: str) -> None:
+        self._source = source
         self._within = within
 
     def is_about(self, about: str, /) -> bool:
@@ -48,16 +63,15 @@ class CxxCode:
         """Tell whether tokens have others among them."""
         return bool(read(whole).find(words(part)))
 
-    def replaced(self, find: str, replace: str, /) -> tuple[str, list[int]]:
-        """Return the text with the tokens replaced, and their lines."""
-        replace = replace.replace("\n", newline_of(self._source.text))
+    def replaced(self, find: str, replace: str, /) -> Change:
+        """Return the change of the tokens at each of their places."""
         size, places = len(words(find)), self._places(find)
-        replace = replace.replace("\n", newline_of(self._source.text))
         for at in places:
             self._check_operands(at, size, find, replace)
         olds = [[self._source.token(at + n) for n in range(size)] for at in places]
-        lines = [token.line for old in olds for token in old]
-        return edited(self._source, [self._cut(old, replace) for old in olds], lines[0]).text, lines
+        written = replace.replace("\n", newline_of(self._source.text))
+        lines = {token.line for old in olds for token in old}
+        return Change([self._cut(old, written) for old in olds], tuple(sorted(lines)))
 
     def _places(self, pattern: str) -> list[int]:
         return [at for at in self._source.find(words(pattern)) if at in self._region]

@@ -11,11 +11,12 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
+from fp4patch.core.lex_error import LexError
+from fp4patch.core.results import NothingToDo, State
 from fp4patch.core.table import FileBeside, Glob, Sha256, must
 from fp4patch.core.tree_path import is_inside, is_source
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import Mistake, Operation, Template
+from fp4patch.edits.lines import LineCut, Lines
+from fp4patch.edits.operation import Change, Mistake, Operation, Template
 from fp4patch.edits.refusal import Refusal
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*\n")
@@ -144,6 +145,10 @@ class Diff(Operation):
         except LexError as error:
             yield Mistake("file", error.message, f"{self.file}:{error.line}")
 
+    def expanded(self, folder: Path, /) -> tuple["Diff", ...]:
+        """Return the edit of each file."""
+        return self.of_files((folder / self.file).read_bytes())
+
     def of_files(self, content: bytes) -> tuple["FileDiff", ...]:
         """Return the edit of each file. LexError: the diff is not one that can be applied."""
         return tuple(
@@ -164,13 +169,17 @@ class FileDiff(Diff):
         return "other"
 
     @property
-    def path(self) -> str:
+    def named_file(self) -> str:
         """The file."""
         return self.search[0]
 
-    def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
-        """Apply all hunks; NothingToDo if the reverse applies. A text to which both apply is refused."""
-        lines = _lines(text)
+    def expanded(self, _folder: Path, /) -> tuple["FileDiff", ...]:
+        """Return itself."""
+        return (self,)
+
+    def change(self, source: Lines, _template: Template, _options: Mapping[str, str], /) -> Change | NothingToDo:
+        """Return the change by all hunks; NothingToDo if the reverse applies. A text to which both apply is refused."""
+        lines = source.lines
         places, done = _places(lines, self.hunks), _places(lines, [hunk.reverse for hunk in self.hunks])
         if isinstance(done, list):
             if isinstance(places, list):
@@ -178,9 +187,10 @@ class FileDiff(Diff):
             return NothingToDo(State.UPSTREAMED, "the source has this change")
         if not isinstance(places, list):
             raise places
-        for hunk, place in reversed([*zip(self.hunks, places, strict=True)]):
-            lines[place : place + len(hunk.before)] = hunk.after
-        return Rewritten("".join(lines), tuple(place + 1 for place in places))
+        cuts = [
+            LineCut(place, place + len(hunk.before), hunk.after) for hunk, place in zip(self.hunks, places, strict=True)
+        ]
+        return Change(cuts, tuple(place + 1 for place in places))
 
 
 def supported(content: bytes) -> tuple[FileSection, ...]:
@@ -208,11 +218,6 @@ def decoded(content: bytes) -> str:
     if "\0" in text or not text.endswith("\n"):
         raise LexError("expected whole lines of text", text.count("\n") + 1)
     return text
-
-
-def _lines(text: str) -> list[str]:
-    """Return the lines with their ends: only a line feed ends a line of a diff."""
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _places(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[int] | Refusal:

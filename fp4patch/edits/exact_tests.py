@@ -7,13 +7,25 @@ SM121 passes by the same condition is not among them.
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import pairwise
 
+from packaging.version import Version
+
+from fp4patch.core.errors import SourceError
+from fp4patch.core.globs import glob
+from fp4patch.core.lex_error import LexError
+from fp4patch.core.release import covers
+from fp4patch.core.store import Store, cache_dir, key, source_hash
+from fp4patch.core.table import Globs, Identifier, Specifier
+from fp4patch.core.tree_path import not_built
+from fp4patch.cxx.tokens import Kind, Source, Token, lex
 from fp4patch.edits.cmake import parse
-from fp4patch.edits.cxx import Kind, Source, Token, lex
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import Look, Place
+from fp4patch.edits.look import Look, words_of
+from fp4patch.edits.operation import PatchedTree, Place, Search
+from fp4patch.edits.promise import Promise
 
 BECAUSE = "a test for exactly SM120 that no edit is for: SM121 may be left out there"
 LANGUAGES = ("c++", "python", "cmake")
@@ -30,12 +42,24 @@ _MAJOR = re.compile(r"major[\w.() >-]*= = 12\b|\b12 = = [\w.() >-]*major")
 _MINOR = re.compile(
     r"minor[\w.() >-]*(?:= = 0\b|< 1\b)|\b0 = = [\w.() >-]*minor|! [\w.() >-]*minor|not [\w.() >-]*minor"
 )
-_HIT = re.compile(rb"12(?<!\w12)(?:00?\b|10?\b|\s*,\s*0\b|\.0[af]?\b|\b)").finditer
+_NUMBER = re.compile(rb"12(?<!\w12)(?:00?\b|10?\b|\s*,\s*0\b|\.0[af]?\b|\b)")
 """Every such test has one of these numbers. A pattern that begins with text is searched ten times as fast."""
+_HITS = _NUMBER.finditer
 _TESTED = re.compile(
-    rb"[=!<][=\s(]*\b12(?:00?|10?)\b|\b12(?:00?|10?)\b[\s)]*[=!>]|\bcase\s+1200?\b|\{[\s\d,]*\b120\b|[({]\s*12\s*,\s*0\b"
-    rb"|define\s+\w+\s+1200?\b|\"12\.0|major[^;{}]{0,150}\b12\b|\b12\b[^;{}]{0,40}major"
+    rb"""
+      [=!<>] [=\s(]* \b12(?:00?|10?)\b          # arch == (120
+    | \b12(?:00?|10?)\b [\s)]* [=!>]           # 1200) <= arch
+    | \bcase \s+ 1200?\b
+    | \{ [\s\d,]* \b120\b                      # {90, 120}
+    | [({] \s* 12 \s* , \s* 0\b               # (12, 0)
+    | define \s+ \w+ \s+ 1200?\b
+    | "12\.0
+    | major [^;{}]{0,150} \b12\b | \b12\b [^;{}]{0,40} major
+    """,
+    re.VERBOSE,
 ).search
+"""Such a number as a test in C++ has it."""
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WRITTEN = re.compile(
     rb"""(?ix) 12 (?<!family\(12)
     (?:(?<=[^\w.]12)|(?<=ute_12)|(?<=sm12)|(?<=sm_12))
@@ -47,23 +71,72 @@ _HIT_NAME = re.compile(rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_1
 _NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|\bcc\b|gpu").search
 
 
-def may_have(language: str, gates: Set[str]) -> Look:
+@dataclass(frozen=True, kw_only=True)
+class ExactTests(Promise):
+    """Files of which tests for exactly SM120 that no edit is for are remainders, each named with its place."""
+
+    files: Globs
+    gates: dict[Identifier, Specifier] = field(default_factory=dict)
+    """C++ templates that compile to nothing but for SM120, with the releases in which none may be left in use."""
+
+    def searches(self, language: str, version: Version | None, /) -> Iterator[Search]:
+        """Yield the search for such tests in the languages that its files may be in."""
+        are_python = all(name.endswith(".py") for name in self.files)
+        if language in LANGUAGES and (language == "python" or not are_python):
+            gates = frozenset(name for name, releases in self.gates.items() if covers(releases, version))
+            yield Search(may_have(language, frozenset(self.gates)), partial(self._tests, language, gates))
+
+    def _tests(self, language: str, gates: Set[str], _tree: PatchedTree, file: str, text: str, /) -> Iterable[Place]:
+        searched = glob(self.files).fullmatch(file) and not not_built(file)
+        return _kept_places(language, gates, text) if searched else ()
+
+
+@cache
+def may_have(language: str, gates: frozenset[str]) -> Look:
     """Return the quick look for files of a language with such a test. ``gates``: templates that are one."""
-    names = [gate.encode() for gate in gates]
+    if language == "cmake":
+        return Look(words_of(["12"]))
+    closer = _in_code if language == "c++" else _in_module
+    return Look(words_of(["12"], *([gate] for gate in gates)), partial(closer, tuple(gate.encode() for gate in gates)))
 
-    def look(content: bytes) -> bool:
-        if language == "python" and not any(
-            hit[0] != b"12" or b"minor" in content[max(0, hit.start() - 200) : hit.end() + 200]
-            for hit in _WRITTEN(content)
-        ):
-            return False
-        if any(name in content for name in names) or _HIT_NAME(content):
+
+def _in_code(gates: Sequence[bytes], content: bytes) -> bool:
+    if any(gate in content for gate in gates) or _HIT_NAME(content):
+        return True
+    return any(_is_tested(content[max(0, hit.start() - 200) : hit.end() + 40]) for hit in _HITS(content))
+
+
+def _is_tested(around: bytes) -> bool:
+    """Tell whether text around a number may be a test of it. Comments do not count; one that is cut may hide a test."""
+    if b"/*" in around or b"//" in around or b"*/" in around:
+        around = _COMMENT.sub(b" ", around)
+        if b"/*" in around or b"*/" in around:
             return True
-        if language == "c++":
-            return any(_TESTED(content, max(0, hit.start() - 200), hit.end() + 40) for hit in _HIT(content))
-        return any(_NEAR(content, max(0, hit.start() - 80), hit.end() + 80) for hit in _HIT(content))
+    return _TESTED(around) is not None
 
-    return look
+
+def _in_module(_gates: Sequence[bytes], content: bytes) -> bool:
+    near = (content[max(0, hit.start() - 200) : hit.end() + 200] for hit in _WRITTEN(content) if hit[0] == b"12")
+    if not any(hit[0] != b"12" for hit in _WRITTEN(content)) and not any(b"minor" in text for text in near):
+        return False
+    return bool(_HIT_NAME(content)) or any(
+        _NEAR(content, max(0, hit.start() - 80), hit.end() + 80) for hit in _HITS(content)
+    )
+
+
+def _kept_places(language: str, gates: Set[str], text: str) -> list[Place]:
+    """As :func:`places`, of the user's cache where this text was read before: to read it takes a while."""
+    try:
+        store = Store(cache_dir() / "searches")
+    except SourceError:  # a user without a directory for it
+        return places(language, gates, text)
+    made_by = source_hash("fp4patch.edits", "fp4patch.cxx")
+    name = key("exact tests", made_by, language, " ".join(sorted(gates)), text.encode("utf-8", "surrogateescape"))
+    kept = store.get(name)
+    if kept is None:
+        kept = places(language, gates, text)
+        store.put(name, kept)
+    return [Place(*place) for place in kept]
 
 
 def places(language: str, gates: Set[str], text: str) -> list[Place]:

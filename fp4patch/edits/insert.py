@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
+from fp4patch.core.results import NothingToDo, State
 from fp4patch.core.table import FileBeside, SomeText
-from fp4patch.edits.cxx import BOM, COMMENT, Cut, Source, lex, words
-from fp4patch.edits.cxx_edit import edited, newline_of, retirement, set_off
-from fp4patch.edits.operation import Operation, Retired, Template
+from fp4patch.cxx.edit import Cut, newline_of, set_off
+from fp4patch.cxx.text import BOM
+from fp4patch.cxx.tokens import Source, words
+from fp4patch.edits.cxx_code import retirement
+from fp4patch.edits.operation import Change, Operation, Retired, Template
 from fp4patch.edits.refusal import ADDED, Refusal
 
 
@@ -42,12 +44,11 @@ class Insert(Operation):
         """The keys with code."""
         return ("before", "absent", "about")
 
-    def change(self, text: str, template: Template, _options: Mapping[str, str], /) -> Outcome:
+    def change(self, source: Source, template: Template, _options: Mapping[str, str], /) -> Change | NothingToDo:
         """Put the template before the anchor and the comment that is attached to it, set off by blank lines.
 
         The anchor must be in code that is always compiled: in no conditional but an include guard.
         """
-        source = lex(text)
         if retired := retirement(source, self.retired):
             return retired
         if self.about and not source.find(words(self.about)):
@@ -62,7 +63,7 @@ class Insert(Operation):
             raise Refusal("a declaration behind a whole one", f"`{before.text}`", before.line)
         at = _before_comments(source, anchor)
         put = Cut(at, at, set_off(source.text, at, template(self.template)) + 2 * newline_of(source.text))
-        return Rewritten(edited(source, [put], source.line(at)).text, (source.line(at),))
+        return Change([put], (source.line(at),))
 
     def _anchor(self, source: Source) -> int:
         """Return the index of the token that the declaration starts with."""
@@ -87,12 +88,13 @@ def _before_comments(source: Source, index: int) -> int:
     """
     at = source.starts[index]
     floor = source.ends[index - 1] if index else len(BOM) * source.text.startswith(BOM)
-    for comment in reversed([*COMMENT.finditer(source.text, floor, at)]):
-        line_start = source.text.rfind("\n", 0, comment.start()) + 1
+    for start, end in reversed([comment for comment in source.comments if floor <= comment[0] < at]):
+        line_start = source.text.rfind("\n", 0, start) + 1
         trails = line_start < floor and index > 0  # the token before the anchor ends on this very line
-        rule = len(comment[0]) > len("///\r") and not comment[0].strip("/\r")
-        if trails or rule or source.text.count("\n", comment.end(), at) > 1:
+        comment = source.text[start:end]
+        rule = len(comment) > len("///\r") and not comment.strip("/\r")
+        if trails or rule or source.text.count("\n", end, at) > 1:
             break
-        at = comment.start()
+        at = start
     line_start = source.text.rfind("\n", 0, at) + 1 or len(BOM) * source.text.startswith(BOM)
     return line_start if not source.text[line_start:at].strip() else at

@@ -8,9 +8,9 @@ from typing import Literal
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import known_gpus
+from fp4patch.cxx.condition import holds
+from fp4patch.cxx.tokens import Directive, Source, lex
 from fp4patch.edits.cmake import Form, Script, parse
-from fp4patch.edits.condition import holds
-from fp4patch.edits.cxx import Directive, Source, lex
 
 _OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(?!_LIST__)(_\w+)?__|__CUDA_ARCH_FEAT_\w+|FP4PATCH_\w+")
 """Macros that differ between the targets of a verification, and those that its probes define. The list of a build's

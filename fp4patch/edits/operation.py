@@ -1,6 +1,6 @@
 """The base of the edit operations: each operation is one file that subclasses it, and one entry of ``edits``.
 
-An operation is a table of ``patch.toml`` whose fields are the keys, and a pure function: source text in; new text, a
+An operation is a table of ``patch.toml`` whose fields are the keys, and a pure function: a source in; changes of it, a
 reason to do nothing, or a refusal out. It checks its own keys, and knows what it must leave nowhere in the tree.
 """
 
@@ -8,30 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from fp4patch.core.release import is_version
-from fp4patch.core.results import Drift, Outcome, Rewritten, State
-from fp4patch.core.table import Globs, Manifest, SomeText, Specifier, must
-from fp4patch.edits.cmake import parse
-from fp4patch.edits.cxx import words
+from fp4patch.core.results import NothingToDo, State
+from fp4patch.core.table import FileBeside, Globs, Manifest, SomeText, Specifier, must
 from fp4patch.edits.language import language as language_of
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.python_code import read_expression
-from fp4patch.edits.refusal import Refusal
+from fp4patch.edits.look import Look
+from fp4patch.edits.sources import LANGUAGES
 
 Template = Callable[[str], str]
 """The text of a template by the name that the edit gives."""
-Look = Callable[[bytes], object]
-"""A quick look at the bytes of a file."""
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
-
-
-def containing(word: str, search: Look = bool) -> Look:
-    """Return the quick look that passes each file with a word in it, where a slower search finds something too."""
-    letters = word.encode()
-    return lambda content: letters in content and search(content)
 
 
 class Mistake(NamedTuple):
@@ -62,12 +51,14 @@ class Place(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Search for code that an operation must leave nowhere, in the files of one language."""
+    """Search for code that a patch must leave nowhere, in the files of one language."""
 
     look: Look
     """Quick look that passes every file with such a place."""
     places: Callable[[PatchedTree, str, str], Iterable[Place]]
     """Yields the places in a file, by its path and its text, to which all edits were applied."""
+    expected: str = "nothing that this patch looks for outside the places that it changes"
+    """What is expected where such a place has no reason to stay."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,18 +81,44 @@ class Retired(Manifest):
     """True if upstream added the text, and left the code that the edit replaces as it is."""
 
 
-class _Language(NamedTuple):
-    title: str
-    text: str
-    """Description of the texts that an edit gives."""
-    read: Callable[[str], object]
+class Change(NamedTuple):
+    """What an edit makes of a source: the fold puts the changes of all edits of a pass into the text at once."""
+
+    cuts: Sequence[Any]
+    """Parts of the source to replace, in the form of its language."""
+    lines: tuple[int, ...]
+    """The 1-based lines that they touch."""
+    reversal: str = ""
+    """Change to upstream's text, made by others, that this takes back. Empty: it takes none back."""
+    prove: Callable[[Any], None] | None = None
+    """Raises a Refusal unless the source with the changes is as the edit wants it."""
 
 
-_LANGUAGES: Mapping[str, _Language] = {
-    "c++": _Language("C++", "C++ tokens", words),
-    "python": _Language("Python", "a Python expression", read_expression),
-    "cmake": _Language("CMake", "CMake commands, with their parentheses", lambda text: parse(text).commands),
-}
+@dataclass(frozen=True, kw_only=True)
+class Condition(Manifest):
+    """Compute capabilities for which the code around a replacement goes on: before the patch and after it.
+
+    The code of each changed file is cut out, and run with a stand-in for the query of the capability.
+    """
+
+    shim: FileBeside
+    """File beside ``patch.toml`` that runs the code: C++ (``.cpp``) that includes ``code.inc``, or Python (``.py``) or
+    CMake (``.cmake``) that gets the path of the code. Its arguments are capabilities (``12.1``); it prints those for
+    which the code goes on."""
+    begins: str = ""
+    """C++ tokens with which the code begins; of Python the name of a function, or one that statements have; of CMake
+    the first command. Empty: what the edit is about."""
+    through: str = ""
+    """C++ tokens after these, whose block ends the code; of CMake the last command. Empty: the block of ``begins``."""
+    before: tuple[str, ...]
+    """Capabilities for which the pristine code must go on, of all that NVIDIA has since 7.5."""
+    after: tuple[str, ...]
+    """The same of the patched code."""
+
+    @property
+    def name(self) -> str:
+        """Name of the check: that of the shim."""
+        return Path(self.shim).stem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +133,9 @@ class Operation(Manifest):
     tree has drifted."""
     present: Specifier = ""
     """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
+    after: str = ""
+    """What earlier edits make that this one needs, in words. Then it looks at the text that they leave; edits that name
+    nothing look at the text that is there before them."""
 
     @property
     def subject(self) -> str:
@@ -138,23 +158,35 @@ class Operation(Manifest):
         return ()
 
     @property
-    def always(self) -> tuple[str, ...]:
+    def reads(self) -> tuple[str, ...]:
         """Globs of the files that the operation reads, whatever is in them."""
         return self.search
 
-    def rewrite(self, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Apply the edit to a text. Refusals are values; only a template that cannot be read raises."""
-        try:
-            return self.change(text, template, options)
-        except Refusal as refusal:
-            return refusal.drift
-        except (LexError, SyntaxError) as error:
-            message, line = (error.message, error.line) if isinstance(error, LexError) else (error.msg, error.lineno)
-            expected = f"{_LANGUAGES[self.language].title} that can be read to its end"
-            return Drift(expected, message, line, help="is this file whole? fetch it again")
+    @property
+    def named_file(self) -> str:
+        """The one file that the edit is about, and that it cannot do without; empty if it searches for its files."""
+        return ""
 
-    def change(self, text: str, template: Template, options: Mapping[str, str], /) -> Outcome:
-        """As :meth:`rewrite`. May raise a Refusal, and what the reader of the language raises."""
+    @property
+    def checked_condition(self) -> Condition | None:
+        """The check of the condition that the edit changes, which ``verify`` runs; None if it has none."""
+        return None
+
+    def expanded(self, _folder: Path, /) -> tuple[Self, ...]:
+        """Return the edits that this one stands for. ``_folder`` is the directory of ``patch.toml``."""
+        return (self,)
+
+    def option_mistakes(self, _options: Mapping[str, str], _folder: Path, /) -> Iterator[Mistake]:
+        """Yield what is wrong with the options that a variant sets for the patch."""
+        yield from ()
+
+    def passes_over(self, _text: str, /) -> NothingToDo | None:
+        """Return the outcome for a text that need not be read, since a look at it is enough; None for any other."""
+        return None
+
+    def change(self, source: Any, template: Template, options: Mapping[str, str], /) -> Change | NothingToDo:
+        """Return what the edit makes of a source in its language. May raise a Refusal, and what the reader of the
+        language raises."""
         raise NotImplementedError
 
     def searches(self, _language: str, /) -> Iterator[Search]:
@@ -162,7 +194,8 @@ class Operation(Manifest):
         yield from ()
 
     def looks(self, language: str, /) -> Iterator[Look]:
-        """Yield quick looks, one of which passes each file of a language that the edit or its searches may concern."""
+        """Yield quick looks, one of which passes each file of a language that the edit or its searches may concern,
+        beside those that it reads anyway."""
         return (search.look for search in self.searches(language))
 
     def mistakes(self, _folder: Path, /) -> Iterator[Mistake]:
@@ -170,8 +203,8 @@ class Operation(Manifest):
         languages = {language_of(glob) for glob in self.search}
         if len(languages) > 1:
             yield Mistake("search", "files of one language", ", ".join(sorted(languages)))
-        language = _LANGUAGES.get(self.language)
-        if language is None:
+        language = LANGUAGES.get(self.language)
+        if language is None or self.language == "other":
             yield Mistake("search", "files of C++, Python or CMake", ", ".join(self.search))
             return
         texts = [(key, getattr(self, key)) for key in self.texts]
@@ -179,29 +212,8 @@ class Operation(Manifest):
         for key, value in texts:
             for text in value if isinstance(value, tuple) else (value,):
                 try:
-                    sound = not text or language.read(text)
+                    sound = not text or language.pattern(text)
                 except (ValueError, SyntaxError):
                     sound = False
                 if not sound:
-                    yield Mistake(key, language.text, repr(text))
-
-
-Step = tuple[Operation, Template, Mapping[str, str]]
-"""One edit of a fold, where its templates come from, and the options that the variant sets for the patch."""
-
-
-class Fold(NamedTuple):
-    """The text after all edits, and what each came to, in their order. One that drifts leaves the text as it was."""
-
-    text: str
-    outcomes: tuple[Outcome, ...]
-
-
-def fold(text: str, steps: Sequence[Step]) -> Fold:
-    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known."""
-    outcomes: list[Outcome] = []
-    for edit, template, options in steps:
-        outcomes.append(edit.rewrite(text, template, options))
-        if isinstance(outcomes[-1], Rewritten):
-            text = outcomes[-1].text
-    return Fold(text, tuple(outcomes))
+                    yield Mistake(key, language.patterns, repr(text))

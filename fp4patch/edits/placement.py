@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fp4patch.core.arch import Arch
+from fp4patch.cxx.text import BOM, COMMENT
+from fp4patch.cxx.tokens import Conditional, Directive, Kind, Source, Token, words
 from fp4patch.edits.asm import Statement
-from fp4patch.edits.cxx import BOM, COMMENT, Conditional, Directive, Kind, Source, Token, words
 from fp4patch.edits.refusal import Refusal
 
 _GB10 = Arch(12, 1)
@@ -33,7 +34,7 @@ class Placement:
         for at, (word, directive) in enumerate(zip(source.words, source.directive_of, strict=True)):
             if directive < 0:
                 depth += (word == "(") - (word == ")")
-            elif source.directives[directive].span.start == at:
+            elif source.starts[at] == source.directives[directive].start:
                 name = source.directives[directive].name
                 if name.startswith("if"):
                     at_if.append(depth)

@@ -6,56 +6,37 @@ and comments do not count, changes nothing beside the code that it replaces, and
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import PositiveInt
 
-from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
-from fp4patch.core.table import FileBeside, Manifest, SomeText
+from fp4patch.core.lex_error import LexError
+from fp4patch.core.results import NothingToDo, State
+from fp4patch.core.table import SomeText
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cmake_code import CMakeCode
 from fp4patch.edits.cxx_code import CxxCode
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import Mistake, Operation, PatchedTree, Place, Retired, Search, Template, containing
+from fp4patch.edits.look import Look, words_of
+from fp4patch.edits.operation import (
+    Change,
+    Condition,
+    Mistake,
+    Operation,
+    PatchedTree,
+    Place,
+    Retired,
+    Search,
+    Template,
+)
 from fp4patch.edits.python_code import PythonCode
 from fp4patch.edits.refusal import ADDED, Refusal
-
-_GAP = rb"(?:[\s(),\\]|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+"
-"""Text that may be located between two words of code."""
-
+from fp4patch.edits.sources import LANGUAGES
 
 Code = CxxCode | PythonCode | CMakeCode
-"""A text in its language, and the part of it that an edit searches."""
-_READ: Mapping[str, type[Code]] = {"c++": CxxCode, "python": PythonCode, "cmake": CMakeCode}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Condition(Manifest):
-    """Compute capabilities for which the code around a replacement goes on: before the patch and after it.
-
-    The code of each changed file is cut out, and run with a stand-in for the query of the capability.
-    """
-
-    shim: FileBeside
-    """File beside ``patch.toml`` that runs the code: C++ (``.cpp``) that includes ``code.inc``, or Python (``.py``) or
-    CMake (``.cmake``) that gets the path of the code. Its arguments are capabilities (``12.1``); it prints those for
-    which the code goes on."""
-    begins: str = ""
-    """C++ tokens with which the code begins; of Python the name of a function, or one that statements have; of CMake
-    the first command. Empty: what the edit is about."""
-    through: str = ""
-    """C++ tokens after these, whose block ends the code; of CMake the last command. Empty: the block of ``begins``."""
-    before: tuple[str, ...]
-    """Capabilities for which the pristine code must go on, of all that NVIDIA has since 7.5."""
-    after: tuple[str, ...]
-    """The same of the patched code."""
-
-    @property
-    def name(self) -> str:
-        """Name of the check: that of the shim."""
-        return Path(self.shim).stem
+"""A source in its language, and the part of it that an edit searches."""
+_CODE: Mapping[str, type[Code]] = {"c++": CxxCode, "python": PythonCode, "cmake": CMakeCode}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,21 +81,29 @@ class Replace(Operation):
         """The keys with code; those of C++ are patterns of tokens."""
         return ("about", "within", "find", "replace") if self.language == "c++" else ("find", "replace")
 
-    def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
-        """Return the text with ``find`` replaced; NothingToDo if the edit does not apply to it."""
-        folded = text.casefold()  # most files of a tree are not worth reading as code
+    def passes_over(self, text: str, /) -> NothingToDo | None:
+        """Return that the edit is not about a text without the words of such code: most are not worth reading."""
+        folded = text.casefold()
         if all(word.casefold() in folded for word in re.findall(r"\w+", self.subject)):
-            code = _READ[self.language](text, self.within)
-            if code.is_about(self.subject):
-                return self._replaced(code)
+            return None
+        return self._outside
+
+    @property
+    def _outside(self) -> NothingToDo:
         return NothingToDo(State.NOT_NEEDED, self.not_needed, elsewhere=True)
+
+    def change(self, source: Any, _template: Template, _options: Mapping[str, str], /) -> Change | NothingToDo:
+        """Return the change of ``find``; NothingToDo if the edit does not apply to the source."""
+        code = _CODE[self.language](source, self.within)
+        return self._replaced(code) if code.is_about(self.subject) else self._outside
 
     @property
     def _adds(self) -> bool:
         """True if ``find`` stays in what replaces it: then a place may be one that was replaced before."""
-        return _READ[self.language]("", "").contains(self.replace, self.find)
+        empty = LANGUAGES[self.language].read("")
+        return _CODE[self.language](empty, "").contains(self.replace, self.find)
 
-    def _replaced(self, code: Code) -> Outcome:
+    def _replaced(self, code: Code) -> Change | NothingToDo:
         """Replace in the right number of places; a sign that retires the edit, and places too, are a refusal."""
         places = code.lines(self.find)
         if self._adds and (made := code.lines(self.replace)):
@@ -130,20 +119,24 @@ class Replace(Operation):
             line, near = (places[-1], "") if places else code.nearest(self.find)
             where = f" in `{self.within}`" if self.within else ""
             raise Refusal(f"{self.count} of `{self.find}`{where}", f"{len(places)}", line, near)
-        text, lines = code.replaced(self.find, self.replace)
-        return Rewritten(text, tuple(sorted(set(lines))), self.reversal)
+        return code.replaced(self.find, self.replace)._replace(reversal=self.reversal)
 
     def searches(self, language: str, /) -> Iterator[Search]:
         """Yield the search for what is replaced, unless only a part of each file is searched, or it stays."""
         if language == self.language and not (self.within or self._adds):
-            words = [word for word in re.findall(r"\w+|[^\w\s]", self.find) if word not in "(),\\"]
-            pattern = re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL)
-            yield Search(containing(max(words, key=len, default=""), pattern.search), self._left)
+            yield Search(Look(words_of(re.findall(r"\w+", self.find))), self._left)
+
+    @property
+    def checked_condition(self) -> Condition | None:
+        """The condition, which begins with what the edit is about unless it says otherwise."""
+        if self.condition is None:
+            return None
+        return replace(self.condition, begins=self.condition.begins or self.subject)
 
     def _left(self, _tree: PatchedTree, _file: str, text: str, /) -> Iterable[Place]:
         """Yield the code to replace that is left in a text, where no sign shows that it stays."""
         try:
-            code = _READ[self.language](text, "")
+            code = _CODE[self.language](LANGUAGES[self.language].read(text), "")
             beside = any(code.lines(sign.tokens) for sign in self.retired if sign.beside)
             lines = [] if beside else code.lines(self.find)
         except (LexError, SyntaxError, ValueError, RecursionError) as error:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from fp4patch.cxx.edit import newline_of, set_off
+from fp4patch.cxx.text import COMMENT
+from fp4patch.cxx.tokens import Source, Token
 from fp4patch.edits.asm import Binding, Statement, split
-from fp4patch.edits.cxx import COMMENT, Source, Token
-from fp4patch.edits.cxx_edit import newline_of, set_off
 from fp4patch.edits.ptx import Brain, Encoded, Float, Packed, Product, Word, operands_of
 from fp4patch.edits.refusal import Refusal
 

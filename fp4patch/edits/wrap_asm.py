@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
+from fp4patch.core.lex_error import LexError
+from fp4patch.core.results import NothingToDo, State
 from fp4patch.core.table import FolderBeside
+from fp4patch.cxx.condition import evaluate as value_of
+from fp4patch.cxx.edit import Cut
+from fp4patch.cxx.text import COMMENT, literals
+from fp4patch.cxx.tokens import Conditional, Source, lex, words
 from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan
-from fp4patch.edits.condition import evaluate as value_of
-from fp4patch.edits.conversions import calls, may_be_instruction, may_call
-from fp4patch.edits.cxx import COMMENT, Conditional, Cut, Source, lex, words
-from fp4patch.edits.cxx_edit import edited, retirement
+from fp4patch.edits.conversions import CALLS, INSTRUCTIONS, calls
+from fp4patch.edits.cxx_code import retirement
 from fp4patch.edits.language import language as language_of
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import Look, Mistake, Operation, PatchedTree, Place, Retired, Search, Template
+from fp4patch.edits.look import Look, words_of
+from fp4patch.edits.operation import Change, Mistake, Operation, PatchedTree, Place, Retired, Search, Template
 from fp4patch.edits.placement import THEIRS, Placement, enclosing, gates
 from fp4patch.edits.ptx import Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
@@ -35,8 +38,6 @@ INPUTS = frozenset("fhrl")
 _OPCODE = re.compile(r"(?:\bcvt\.[\w.:]*)?e2m1x[0-9]\.[\w.:]*")
 """A conversion to E2M1, or the end of one: in a conversion from E2M1 the format comes last."""
 _IN_PYTHON = "no preprocessor condition reaches Python's text: Triton and the CuTe DSL compile it for the GPU at hand"
-
-_STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|(?P<string>"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,31 +81,33 @@ class WrapAsm(Operation):
         return ("floor", "lowered", "callers")
 
     @property
-    def always(self) -> tuple[str, ...]:
+    def reads(self) -> tuple[str, ...]:
         """No files: their contents decide."""
         return ()
 
-    def change(self, text: str, template: Template, options: Mapping[str, str], /) -> Outcome:
-        """Return the text with every encode statement guarded; NothingToDo if it has none. ``template`` reads an
-        encoder."""
+    def passes_over(self, text: str, /) -> NothingToDo | None:
+        """Return that a file stays as it is that compiles for targets with a suffix alone."""
         if sign := needs_suffix(text, self.unless):
-            because = f"a file with `{sign}` compiles for targets with a suffix alone: its conversions stay as they are"
-            return NothingToDo(State.NOT_NEEDED, because)
-        source = lex(text)
+            return NothingToDo(State.NOT_NEEDED, f"{_needs(sign)}: its conversions stay as they are")
+        return None
+
+    def change(self, source: Source, template: Template, options: Mapping[str, str], /) -> Change | NothingToDo:
+        """Return the change that guards every encode statement; NothingToDo if there is none. ``template`` reads an
+        encoder."""
         return retirement(source, self.retired) or _wrap(self, template, options, source)
 
     def looks(self, language: str, /) -> Iterator[Look]:
         """Yield the looks of the searches and, for C++, what finds callers."""
         yield from super().looks(language)
         if language == self.language and self.callers:
-            yield re.compile("|".join(map(re.escape, self.callers)).encode()).search
+            yield Look(words_of(*([name] for name in self.callers)))
 
     def searches(self, language: str, /) -> Iterator[Search]:
         """Yield the search for conversions in C++ and Python."""
         if language in (self.language, "python"):
-            yield Search(may_be_instruction, self._left)
+            yield Search(INSTRUCTIONS, self._left)
         if language == self.language:
-            yield Search(may_call, lambda _tree, _file, text: calls(text))
+            yield Search(CALLS, lambda _tree, _file, text: calls(text))
 
     def _left(self, tree: PatchedTree, file: str, text: str, /) -> Iterator[Place]:
         if tree.folded(file) and not any(sign in text for sign in self.unless):
@@ -113,12 +116,15 @@ class WrapAsm(Operation):
             for number, line in enumerate(text.split("\n"), 1):
                 if "e2m1x" in line and (opcode := _OPCODE.search(line.partition("#")[0])):
                     yield Place(number, opcode[0], _IN_PYTHON)
-        elif sign := needs_suffix(text, self.unless):
-            if opcode := _OPCODE.search(text, max(0, text.find("e2m1x") - 80)):
-                line_number = text.count("\n", 0, opcode.start()) + 1
-                yield Place(line_number, opcode[0], f"a file with `{sign}` compiles for targets with a suffix alone")
-        else:
-            yield from (Place(line, found) for line, found in unguarded(text, tree.options))
+            return
+        try:
+            if sign := needs_suffix(text, self.unless):
+                if opcode := _OPCODE.search(text, max(0, text.find("e2m1x") - 80)):
+                    yield Place(text.count("\n", 0, opcode.start()) + 1, opcode[0], _needs(sign))
+            else:
+                yield from (Place(line, found) for line, found in unguarded(lex(text), tree.options))
+        except LexError as error:
+            yield Place(error.line, error.message)
 
     def option_mistakes(self, options: Mapping[str, str], folder: Path, /) -> Iterator[Mistake]:
         """Yield options that are missing or not known, and encoders that are not there."""
@@ -140,7 +146,7 @@ class WrapAsm(Operation):
                 yield Mistake(option, "a condition of the preprocessor", repr(options[option]))
 
 
-def _wrap(edit: WrapAsm, template: Template, options: Mapping[str, str], source: Source) -> Rewritten | NothingToDo:
+def _wrap(edit: WrapAsm, template: Template, options: Mapping[str, str], source: Source) -> Change | NothingToDo:
     scanned = scan(source)
     if scanned.strange:
         odd = scanned.strange[0]
@@ -193,10 +199,15 @@ def _reached(source: Source, statement: Statement, below: Sequence[Conditional])
             raise Refusal("a conversion that software can take the place of", found, statement.line)
 
 
+def _needs(sign: str) -> str:
+    return f"a file with `{sign}` compiles for targets with a suffix alone"
+
+
 def needs_suffix(text: str, signs: Sequence[str]) -> str:
-    """Return the first of the signs in a string of the text; empty if there is none."""
-    strings = (found["string"] or "" for found in _STRING.finditer(text)) if any(sign in text for sign in signs) else ()
-    return next((sign for string in strings for sign in signs if sign in string), "")
+    """Return the first of the signs in a string of the text; empty if there is none. LexError: it does not end."""
+    if not any(sign in text for sign in signs):
+        return ""
+    return next((sign for string in literals(text) for sign in signs if sign in string), "")
 
 
 def _wrapped(
@@ -206,7 +217,7 @@ def _wrapped(
     source: Source,
     scanned: Scan,
     below: Sequence[Conditional],
-) -> Rewritten:
+) -> Change:
     for token in source.tokens if "fp4patch" in "\n".join(source.words).lower() else ():
         if token.text.lower().startswith("fp4patch"):
             raise Refusal("a file without fp4patch's own names", token.text, token.line, advice=THEIRS)
@@ -230,9 +241,8 @@ def _wrapped(
         inserts.append((at, "".join(texts)))
     opened_lines = {floor.branches[0].opening.line for floor in below}
     lines = tuple(sorted({site.statement.line for site in sites} | opened_lines))
-    result = edited(source, [Cut(offset, offset, added) for offset, added in inserts], lines[0])
-    _prove(result, scanned.encodes, choices, lines[0])
-    return Rewritten(result.text, lines)
+    cuts = [Cut(offset, offset, added) for offset, added in inserts]
+    return Change(cuts, lines, prove=lambda result: _prove(result, scanned.encodes, choices, lines[0]))
 
 
 def _understood(statement: Statement) -> tuple[Packed, ...]:
@@ -257,19 +267,15 @@ def _prove(result: Source, statements: Sequence[Statement], choices: Mapping[boo
         raise Refusal("every conversion to E2M1 under the guard", what, line)
 
 
-def unguarded(text: str, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+def unguarded(source: Source, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
     """Line and opcode of each conversion to E2M1 that is not under the negated guard, or that nothing explains."""
-    try:
-        source = lex(text)
-        scanned = scan(source)
-        for odd in scanned.strange:
-            yield odd.line, odd.message
-        choices = _choices(options) if scanned.encodes else {}
-        for statement in scanned.encodes:
-            if not _guarded(source, statement, choices):
-                yield statement.line, next(filter(is_encode, conversions(statement.template)))
-    except LexError as error:
-        yield error.line, error.message
+    scanned = scan(source)
+    for odd in scanned.strange:
+        yield odd.line, odd.message
+    choices = _choices(options) if scanned.encodes else {}
+    for statement in scanned.encodes:
+        if not _guarded(source, statement, choices):
+            yield statement.line, next(filter(is_encode, conversions(statement.template)))
 
 
 def _guarded(result: Source, statement: Statement, choices: Mapping[bool, Choice]) -> bool:

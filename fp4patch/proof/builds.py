@@ -14,7 +14,7 @@ from fp4patch.catalog.patch import BuildCheck, Patch
 from fp4patch.catalog.target import Build
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
-from fp4patch.edits.replace import Condition
+from fp4patch.edits.operation import Condition
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
 

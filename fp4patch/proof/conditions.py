@@ -10,14 +10,15 @@ from pathlib import Path
 
 from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.source_files import glob
 from fp4patch.core import process
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
+from fp4patch.core.globs import glob
+from fp4patch.core.lex_error import LexError
+from fp4patch.cxx.shape import block
+from fp4patch.cxx.tokens import lex, words
 from fp4patch.edits.cmake import parse
-from fp4patch.edits.cxx import block, lex, words
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.replace import Condition
+from fp4patch.edits.operation import Condition
 from fp4patch.proof.builds import check_id
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain

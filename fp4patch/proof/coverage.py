@@ -17,20 +17,19 @@ and lines of braces alone need no check. On each target that something was compi
 - A line of a build file is judged if the build was evaluated, and a line of an edit's `condition` likewise.
 """
 
-import re
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document
+from fp4patch.core.lex_error import LexError
 from fp4patch.core.tree_path import CXX
-from fp4patch.edits.cxx import Kind, Source, Token, lex
-from fp4patch.edits.lex_error import LexError
+from fp4patch.cxx.shape import CodePart, statements, template_choices
+from fp4patch.cxx.tokens import Source, lex
 from fp4patch.proof.source_lines import SourceLines
 
 NOT_READ = "no probe reads the file"
@@ -145,7 +144,7 @@ def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
     if PurePosixPath(path).suffix in CXX:
         try:
             source = lex(after)
-            unseen = sorted(_choices(source).intersection(changed))
+            unseen = sorted(template_choices(source).intersection(changed))
             yield from (Hunk("statement", (line,)) for line in unseen)
             yield from _hunks(source, set(changed).difference(unseen))
         except LexError:  # where the text is not understood, no line of it is known to be judged
@@ -156,33 +155,6 @@ def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
         yield Hunk("declaration", wanted)
 
 
-_CONSTANT = r"sizeof|alignof|true|false|bool|char|short|int|long|float|double|k[A-Z]\w*|[A-Z][A-Z0-9_]+|\d[\w.]*"
-_QUALIFIED = r"(?:\w+ (?:< [^<>;?]* > )?: : )+\w+(?: < [^<>;?]* >)?"
-
-
-def _choices(source: Source) -> set[int]:
-    """Return the lines in which parameters of a template choose, so that code of the line is code of either side."""
-    text = " ".join('""' if token.kind is Kind.STRING else token.text for token in source.tokens)
-    heads = re.findall(r"\btemplate < ((?:[^<>]|< [^<>]* >)*) >", text)
-    names = "|".join({name for head in heads for name in re.findall(r"\b([A-Za-z_]\w*)(?= [=,]|$)", head)})
-    if not names:
-        return set()
-    operand = rf"(?:\b(?:{names}|{_CONSTANT}|{_QUALIFIED})(?!\w)|[=!<>&|+*/%()-])"
-    condition = rf"((?![=<>&|*/%]) ?(?:{operand} )+)"
-    begins = r"(?:\breturn|(?<![=!<>] )=|[(,;{}?:]) "
-    lines = set()
-    for found in re.finditer(rf"{begins}{condition}\?|\bif (?:constexpr )?\( {condition}\) ", text):
-        decides = found[1] or found[2]
-        at = text.count(" ", 0, found.end())
-        start = source.starts[at]
-        end = start + len(source.text[start:].partition("\n")[0])
-        rest = source.words[at : bisect_left(source.starts, end)]
-        of_template = re.search(rf"\b(?:{names})\b", decides) and decides.count("(") == decides.count(")")
-        if of_template and (found[1] or "else" in rest):
-            lines.add(source.line(start))
-    return lines
-
-
 def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
     directives = {
         line
@@ -191,7 +163,7 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
     }
     yield from (Hunk("directive", (line,)) for line in sorted(directives.intersection(changed)))
     of_line: dict[int, list[CodePart]] = {}
-    for statement in _statements(source):
+    for statement in statements(source):
         for line in statement.lines:
             of_line.setdefault(line, []).append(statement)
     places: dict[int, tuple[int, tuple[int, ...]]] = {}  # of each line of a function: its neighbours, and its scope
@@ -211,85 +183,6 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
         spans = {part.lines for part in inside} | {part.block for part in inside if part.block}
         own = tuple(line for line, other in places.items() if other == place)
         yield Hunk("statement", own, tuple(sorted(spans, key=lambda span: span.start)))
-
-
-class CodePart(NamedTuple):
-    """Tokens up to a semicolon or a brace: a statement of a function, or a declaration outside of all."""
-
-    lines: range
-    scope: tuple[int, ...] = ()
-    """Number of the innermost function, from 1 on, and the offsets of the branches in it, from the outermost on; empty
-    outside of functions."""
-    block: range = range(0)
-    """Lines of the block of a condition, which may be no instruction by itself."""
-
-
-_NO_CODE = frozenset(("{", "}", ";", "(", ")", "else"))
-_BRANCHES = ("if", "else")
-
-
-def _statements(source: Source) -> list[CodePart]:
-    """Return the statements and declarations of a text; of a conditional all branches, each from where the first
-    began."""
-    parts: list[CodePart] = []
-    scopes: list[tuple[tuple[int, ...], int]] = [((), -1)]  # of each open brace, and the number of its condition
-    head: list[Token] = []
-    saved: list[tuple[list[tuple[tuple[int, ...], int]], list[Token]]] = []
-    names = {directive.index: directive.name for directive in source.directives}
-    functions, directive = 0, -1
-
-    def finish(scope: tuple[int, ...]) -> None:
-        if any(token.text not in _NO_CODE for token in head):
-            parts.append(CodePart(range(head[0].line, source.line(head[-1].end - 1) + 1), scope))
-        head.clear()
-
-    for token in source.tokens:
-        scope = scopes[-1][0]
-        branches = bool(scope and head and head[0].text in _BRANCHES)
-        if token.directive >= 0:
-            name = names[token.directive] if token.directive != directive else ""
-            directive = token.directive
-            if name in ("if", "ifdef", "ifndef"):
-                saved.append((list(scopes), list(head)))
-            elif name.startswith("el") and saved:
-                finish(scope)
-                scopes, head = list(saved[-1][0]), list(saved[-1][1])
-            elif name == "endif" and saved:
-                saved.pop()
-        elif token.text == "{":
-            condition = branches and "if" in [word.text for word in head[:2]]
-            if not scope and _is_function([word.text for word in head]):
-                functions += 1
-                scope = (functions,)
-            finish(scopes[-1][0])
-            scopes.append(((*scope, token.start) if branches else scope, len(parts) - 1 if condition else -1))
-        elif token.text in "};":
-            if token.text == ";":
-                head.append(token)
-            finish((*scope, head[0].start) if branches else scope)
-            if token.text == "}" and len(scopes) > 1:
-                _, at = scopes.pop()
-                if at >= 0:
-                    parts[at] = parts[at]._replace(block=range(parts[at].lines.start, token.line + 1))
-        else:
-            head.append(token)
-    finish(scopes[-1][0])
-    return parts
-
-
-_ATTRIBUTE = re.compile(
-    r"\b(?:alignas|__align__|__attribute__|__launch_bounds__|decltype|noexcept) \((?:[^()]|\([^()]*\))*\)"
-)
-_ANGLES = re.compile(r"<[^<>]*>")
-_CLASS = re.compile(r"\b(?:struct|class|union|enum)\b[^(]*$")
-
-
-def _is_function(head: Sequence[str]) -> bool:
-    """Return whether the brace after these tokens, outside of functions, opens a function."""
-    text = _ATTRIBUTE.sub("", " ".join(head))
-    while text != (shorter := _ANGLES.sub("", text)):
-        text = shorter
-    return "(" in text and not _CLASS.search(text)
 
 
 def changed_lines(before: str, after: str) -> set[int]:

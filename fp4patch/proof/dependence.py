@@ -13,10 +13,11 @@ from pathlib import Path, PurePosixPath
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
+from fp4patch.core.lex_error import LexError
 from fp4patch.core.results import Problem
 from fp4patch.core.tree_path import CXX
+from fp4patch.cxx.tokens import lex
 from fp4patch.edits.language import language
-from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.new_macros import (
     asked_since,
     definitions,
@@ -146,12 +147,13 @@ def _defined(root: Path, target: Target, names: Collection[str], written: Collec
     """Return those of some macros that a C++ file of the tree defines, beside those that were written."""
     if not names:
         return set()
-    definition = re.compile(
-        rb"^[ \t]*#[ \t]*define[ \t]+(%s)\b" % "|".join(map(re.escape, names)).encode(), re.MULTILINE
-    )
     defined: set[str] = set()
     for path in (path for include in target.include for path in (root / include).rglob("*")):
-        if path.suffix in CXX and path.relative_to(root).as_posix() not in written:
-            with suppress(OSError):  # the compiler reports a header that it cannot read
-                defined |= {name.decode() for name in definition.findall(path.read_bytes())}
+        if path.suffix not in CXX or path.relative_to(root).as_posix() in written:
+            continue
+        with suppress(OSError, LexError):  # the compiler reports a header that it cannot read
+            text = path.read_bytes().decode("utf-8", "surrogateescape")
+            wanted = {name for name in names if name in text}
+            if wanted:
+                defined |= wanted & {name for _, name in definitions(lex(text))}
     return defined

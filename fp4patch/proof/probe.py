@@ -5,7 +5,8 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -14,8 +15,10 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
+from fp4patch.core.lex_error import LexError
 from fp4patch.core.process import Runner
 from fp4patch.core.store import Store, files_hash, key, source_hash
+from fp4patch.cxx.tokens import Directive, Kind, lex
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import KERNEL, defined_once, kernel_of, refused_kernels
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
@@ -203,7 +206,16 @@ def _own_files(source: Path, text: str, stand_ins: Sequence[Path]) -> list[str |
 
 
 def _beside(path: Path, text: bytes) -> list[Path]:
-    return [(path.parent / os.fsdecode(name)).resolve() for name in _QUOTED.findall(text)]
+    """Return the files that a source includes by names in quotes."""
+    named = (directive.tokens for directive in _directives(text.decode("utf-8", "surrogateescape"), "include"))
+    quoted = (tokens[0].text.strip('"') for tokens in named if tokens and tokens[0].kind is Kind.STRING)
+    return [(path.parent / name).resolve() for name in quoted]
+
+
+def _directives(text: str, name: str) -> Iterator[Directive]:
+    """Yield the directives of a name; none of a text that does not end."""
+    with suppress(LexError):
+        yield from (directive for directive in lex(text).directives if directive.name == name)
 
 
 def _stand_ins(probe: Probe, source: Path) -> list[Path]:
@@ -220,16 +232,15 @@ def together(probes: Sequence[tuple[Probe, Path]]) -> str:
     """
     home = probes[0][1].parent
     texts = {source: source.read_text(encoding="utf-8") for _, source in probes}
-    lines = list(dict.fromkeys(line[0].strip() for text in texts.values() for line in _INCLUDE.finditer(text)))
+    included = (
+        text[line.start : line.stop].strip() for text in texts.values() for line in _directives(text, "include")
+    )
+    lines = list(dict.fromkeys(included))
     for probe, source in probes:
         macros = {KERNEL: kernel_of(probe.id, ())} | {n: v for n, v in probe.defines.items() if n not in probe.flags}
-        ended = dict.fromkeys([*macros, *_DEFINE.findall(texts[source])])
+        defined = (directive.tokens[0].text for directive in _directives(texts[source], "define"))
+        ended = dict.fromkeys([*macros, *defined])
         lines += [f"namespace {macros[KERNEL]}_alone {{"]
         lines += [f"#define {name} {value}" for name, value in macros.items()]
         lines += [f'#include "{os.path.relpath(source, home)}"', *(f"#undef {name}" for name in ended), "}"]
     return "\n".join([*lines, ""])
-
-
-_QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*", re.MULTILINE)
-_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)

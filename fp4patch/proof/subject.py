@@ -17,7 +17,7 @@ from fp4patch.core.store import Store
 from fp4patch.proof.counts import Records
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
-from fp4patch.tree import status
+from fp4patch.tree.evaluate import evaluate
 from fp4patch.tree.fold import fold_tree
 from fp4patch.tree.locked import locked
 
@@ -141,7 +141,7 @@ def fold(tree: Identified, catalog: Catalog, variant: Variant) -> Folded:
     """Return what the variant makes of the tree. Refused: the tree is not in that state."""
     with locked([tree]) as (held,):
         catalog, outside = catalog.including(held.outside), held.outside
-        folds, _ = status.folded(held, catalog.variant(variant.name), catalog)
+        folds, _ = evaluate(held, catalog.variant(variant.name), catalog)
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
         for path, done in folds.files.items():

@@ -16,8 +16,8 @@ from typing import Literal
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.target import Target
 from fp4patch.core.errors import ProofError, Refused
-from fp4patch.edits.cxx import lex, words
-from fp4patch.edits.lex_error import LexError
+from fp4patch.core.lex_error import LexError
+from fp4patch.cxx.tokens import lex, words
 from fp4patch.tree.files import decode
 
 SideName = Literal["pristine", "patched"]

@@ -18,12 +18,12 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
 from fp4patch.core.results import Problem, Rewritten, State
+from fp4patch.tree.evaluate import bypasses, evaluate, origin_notes, patch_states, record_of, release_notes
 from fp4patch.tree.files import sha256, unified
 from fp4patch.tree.fold import FoldedTree, fold_tree
 from fp4patch.tree.locked import LockedTree, locked
 from fp4patch.tree.receipt import PatchStatus, Receipt, Remainder
 from fp4patch.tree.stamp import find_stamp
-from fp4patch.tree.status import bypasses, folded, origin_notes, patch_states, record_of, release_notes
 from fp4patch.tree.write import FileResult, Staged, stage
 from fp4patch.tree.write import write as write_all
 
@@ -123,7 +123,7 @@ def apply(
             keeps = tree.outside if not (named or name) else ()
             whole = catalog.including([*(p for p in named if p.target == tree.known.target.name), *keeps])
             chosen = whole.variant(name or _applied_variant(tree, every, catalog).name)
-            folds, record = folded(tree, chosen, whole)
+            folds, record = evaluate(tree, chosen, whole)
             done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
             record = replace(record, states=record.states or patch_states(folds, done), remainders=folds.remainders)
             staged.append(stage(tree, folds, record))
@@ -184,7 +184,7 @@ def _edits(staged: Staged) -> str:
     catalog = load().including(tree.outside)
     if receipt is None or not foreign or receipt.variant not in catalog.variants:
         return ""
-    (folds, _), diffs = folded(tree, catalog.variants[receipt.variant], catalog), ""
+    (folds, _), diffs = evaluate(tree, catalog.variants[receipt.variant], catalog), ""
     for path in sorted(foreign):
         written = folds.files[path].desired
         if sha256(written) == receipt.files[path].written_sha256:

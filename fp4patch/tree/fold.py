@@ -15,13 +15,12 @@ from fp4patch.core.errors import Refused
 from fp4patch.core.release import covers
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Problem, Rewritten, State
 from fp4patch.edits import Edit
-from fp4patch.edits.diff import FileDiff
-from fp4patch.edits.operation import fold
-from fp4patch.tree.candidate_files import candidates
+from fp4patch.edits.fold import fold
 from fp4patch.tree.files import decode, locate, refuse
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.postcondition import check
 from fp4patch.tree.receipt import Remainder
+from fp4patch.tree.scan import Scan, scan
 from fp4patch.tree.stamp import find_stamp, stamped
 
 
@@ -47,6 +46,8 @@ class FoldedTree:
     problems: tuple[Problem, ...]
     remainders: tuple[Remainder, ...]
     """Places that the patches leave in the tree on purpose."""
+    scan: Scan | None = None
+    """The tree as it was looked at; None if that was not needed."""
 
     def outcomes(self) -> Iterator[tuple[str, str, Outcome]]:
         """Yield file (empty for an edit without one), id of the patch, and the outcome there."""
@@ -56,16 +57,30 @@ class FoldedTree:
 
 
 def fold_tree(
-    tree: LockedTree, variant: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]]
+    tree: LockedTree,
+    variant: str,
+    patches: Sequence[Patch],
+    options: Mapping[str, Mapping[str, str]],
+    scanned: Scan | None = None,
 ) -> FoldedTree:
     """Return each file that the patches are about, and each of the receipt, as their edits make it in this order.
 
+    ``scanned``: the tree as it was looked at for these patches, and perhaps others. None: it is looked at.
     ``variant`` is the name in the stamps of files; empty: they get none, since they are not to be written to the tree.
     Refused: a directory to search may not be read. ManifestError: what an edit looks for cannot be read.
     """
-    searched = candidates(tree, to_patch=bool(patches))
-    wanted = Plan(tree.known, variant, tuple(patches), edits_of(patches, options), searched, tree.read)
-    files = {path: FoldedFile(None, problems=(problem,)) for path, problem in without_receipt(tree).items()}
+    scanned = scanned or scan(tree, patches)
+    wanted = Plan(
+        tree=tree.known,
+        variant=variant,
+        patches=tuple(patches),
+        edits=edits_of(patches, options),
+        candidates=scanned.candidates,
+        read=tree.read,
+        passing=scanned.passing,
+    )
+    lost = without_receipt(tree, scanned)
+    files = {path: FoldedFile(None, problems=(problem,)) for path, problem in lost.items()}
     for path in dict.fromkeys([*wanted.files, *tree.on_record]):
         done = files.get(path) or _fold_file(tree, wanted, path)
         if done.outcomes or done.problems or path in tree.on_record:
@@ -84,14 +99,14 @@ def fold_tree(
     known = {(problem.patch, problem.file) for problem in problems}
     refused = {path for path, done in files.items() if done.problems}
     problems += [p for p in left if (p.patch, p.file) not in known and p.file not in refused]
-    return FoldedTree(wanted.patches, files, tuple(unplaced), tuple(problems), tuple(remainders))
+    return FoldedTree(wanted.patches, files, tuple(unplaced), tuple(problems), tuple(remainders), scanned)
 
 
-def without_receipt(tree: LockedTree) -> Mapping[str, Problem]:
+def without_receipt(tree: LockedTree, scanned: Scan) -> Mapping[str, Problem]:
     """Return why each file that fp4patch wrote, and no receipt knows, is not pristine, with the way back."""
     problems, target = {}, tree.known.target.name
-    for path in candidates(tree).files:
-        stamp = find_stamp(tree.contents.get(path) or b"") if path not in tree.on_record else None
+    for path, content in scanned.contents.items():
+        stamp = find_stamp(content)
         if stamp:
             wrote = f"what fp4patch wrote for {stamp['variant'].decode()} ({stamp['patches'].decode(errors='replace')})"
             problems[path] = Problem(
@@ -109,7 +124,7 @@ def without_receipt(tree: LockedTree) -> Mapping[str, Problem]:
 def _in_part(wanted: Plan, files: Mapping[str, FoldedFile]) -> Iterator[Problem]:
     """Yield a problem for each diff that one file has already, and others have not."""
     for patch in wanted.patches:
-        diffed = {edit.path for edit in patch.edits if isinstance(edit, FileDiff)}
+        diffed = {edit.named_file for edit in patch.edits if edit.named_file}
         outcomes = {p: o for p in diffed & files.keys() for step, o in files[p].outcomes if step.patch is patch}
         done = [path for path, outcome in sorted(outcomes.items()) if isinstance(outcome, NothingToDo)]
         if done and any(isinstance(outcome, Rewritten) for outcome in outcomes.values()):

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.source_files import CandidateFiles, glob
 from fp4patch.core.errors import Refused
+from fp4patch.core.globs import glob
 from fp4patch.core.results import State
 from fp4patch.tree.files import read, sha256
 from fp4patch.tree.origin import Origin, Origins
@@ -35,12 +35,7 @@ class LockedTree:
         kept = {patch.id: patch for patch in reversed(diffs)}
         self.outside = tuple(kept[name] for name in named if name in kept)
         """Patches of the receipt that the catalog does not have."""
-        self.candidates: CandidateFiles | None = None
-        """Files that the target's patches may be about, once a plan looked for them."""
-        self.contents: dict[str, bytes | None] = {}
-        """The current bytes of the files that were read."""
-        self.hashes: dict[str, str] = {}
-        """The hash of each source file that was looked at, or the reason why it was not."""
+        self._contents: dict[str, bytes | None] = {}
         self.pristine = cache(self._pristine)
         self.origins = Origins(known, self.receipt, self.state_directory.blob) if self.receipt else None
         self.origin = cache(self._origin)
@@ -64,9 +59,13 @@ class LockedTree:
 
     def current(self, path: str) -> bytes | None:
         """Return the file's bytes, read once; None if there is none. Refused: see :func:`files.read`."""
-        if path not in self.contents:
-            self.contents[path] = read(self.root, path)
-        return self.contents[path]
+        if path not in self._contents:
+            self._contents[path] = read(self.root, path)
+        return self._contents[path]
+
+    def read_before(self, contents: Mapping[str, bytes]) -> None:
+        """Take the bytes of files that were read already, so that nobody sees others."""
+        self._contents = {**contents, **self._contents}
 
     def _pristine(self, path: str) -> bytes | None:
         """Return the bytes before fp4patch touched the file: those of its origin, of the receipt, or the current ones.

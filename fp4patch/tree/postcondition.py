@@ -4,21 +4,17 @@ The edits change the places that they find; this looks for places that no edit f
 and only those with a hit are read as code.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import NamedTuple
 
-from fp4patch.catalog.patch import Conversions, MacroPromise, Patch
+from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
-from fp4patch.catalog.source_files import glob
-from fp4patch.core.arch import Arch
-from fp4patch.core.release import covers
 from fp4patch.core.results import Problem, State
-from fp4patch.edits import conversions, exact_tests
-from fp4patch.edits.cxx import lex
+from fp4patch.core.tree_path import not_built
 from fp4patch.edits.language import LANGUAGES, language
-from fp4patch.edits.operation import Look, PatchedTree, Place
-from fp4patch.edits.preprocess import Header
+from fp4patch.edits.look import Look
+from fp4patch.edits.operation import NO_OPTIONS, PatchedTree, Place, Search
 from fp4patch.tree.receipt import Remainder
 
 ADVICE = (
@@ -26,7 +22,6 @@ ADVICE = (
     "`fp4patch show` names the releases it was tried on"
 )
 _NOT_BUILT = "a test, an example or documentation, which is not part of what is built"
-not_built = glob(("tests/**", "benchmarks/**", "docs/**", "examples/**")).fullmatch
 
 
 def check(wanted: Plan, pristine: Read, desired: Read) -> tuple[list[Problem], list[Remainder]]:
@@ -38,21 +33,23 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> tuple[list[Problem], l
     remainders: dict[Remainder, None] = {}
     searches, there = _searches(wanted), set(wanted.candidates.files)
     for file in dict.fromkeys([*wanted.candidates.files, *wanted.files]):
-        content = desired(file) if searches[language(file)] else b""
+        spoken = language(file)
+        content = desired(file) if searches[spoken] else b""
         if content is None:
             if file in there:
                 problems[_problem("", file, None, "a file that can be searched", "one that may not be read")] = None
             continue
-        for patch, look, places in searches[language(file)]:
-            for place in places(file, _text(content)) if look(content) else ():
+        passing = wanted.passing(spoken, content) if searches[spoken] else ()
+        for patch, search in searches[spoken]:
+            for place in search.places(file, _text(content)) if search.look in passing else ():
                 if reason := _NOT_BUILT if not_built(file) else place.because:
                     remainders[Remainder(patch.id, file, place.line, place.found, reason)] = None
                 else:
-                    expected = "nothing that this patch looks for outside the places that it changes"
-                    problems[_problem(patch.id, file, place.line, expected, f"`{place.found}`")] = None
+                    problems[_problem(patch.id, file, place.line, search.expected, f"`{place.found}`")] = None
     for patch in wanted.patches:
-        for promise in patch.macros:
-            problems |= dict.fromkeys(_macro(patch, promise, wanted, pristine, desired))
+        for promise in patch.promises:
+            for breach in promise.breaches(partial(_text_of, pristine), partial(_text_of, desired)):
+                problems[_problem(patch.id, *breach)] = None
     for path, because in wanted.candidates.unsearched.items() if wanted.patches else ():
         remainders[Remainder(wanted.patches[0].id, path, 1, path, because)] = None
     known = {(problem.patch, problem.file, problem.line) for problem in problems}
@@ -60,75 +57,40 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> tuple[list[Problem], l
 
 
 def _problem(patch: str, file: str, line: int | None, expected: str, found: str) -> Problem:
-    return Problem(expected, found, ADVICE, patch, file, line, state=State.DRIFTED)
+    return Problem(expected, found, help=ADVICE, patch=patch, file=file, line=line, state=State.DRIFTED)
 
 
-_Search = tuple[Patch, Look, Callable[[str, str], Iterable[Place]]]
-"""Search of a patch: the quick look that passes every file with such a place, and the places in a file and its text."""
+class _Search(NamedTuple):
+    """A search of a patch, whose places depend on a file and its text alone."""
+
+    look: Look
+    places: Callable[[str, str], Iterable[Place]]
+    expected: str
 
 
-def _searches(wanted: Plan) -> dict[str, list[_Search]]:
-    """Return the searches in each language that has any."""
+def _searches(wanted: Plan) -> dict[str, list[tuple[Patch, _Search]]]:
+    """Return the searches in each language."""
 
-    def patched(planned: Planned) -> PatchedTree:
-        return PatchedTree(planned.options, lambda file: planned in wanted.files.get(file, ()))
+    def bound(search: Search, planned: Planned | None = None) -> _Search:
+        options = planned.options if planned else NO_OPTIONS
+        patched = PatchedTree(options, lambda file: planned in wanted.files.get(file, ()))
+        return _Search(search.look, partial(search.places, patched), search.expected)
 
-    searches: dict[str, list[_Search]] = {
-        spoken: [
-            (planned.patch, search.look, partial(search.places, patched(planned)))
+    searches: dict[str, list[tuple[Patch, _Search]]] = {}
+    for spoken in LANGUAGES:
+        of_edits = (
+            (planned.patch, bound(search, planned))
             for planned in wanted.edits
             for search in planned.edit.searches(spoken)
-        ]
-        for spoken in LANGUAGES
-    }
-    for patch in wanted.patches:
-        if tests := patch.exact_tests:
-            gates = {name for name, versions in tests.gates.items() if covers(versions, wanted.tree.version)}
-            for spoken in exact_tests.LANGUAGES:
-                tested = partial(_exact_tests, glob(tests.files).fullmatch, spoken, gates)
-                searches[spoken].append((patch, exact_tests.may_have(spoken, gates), tested))
-        if known := patch.conversions:
-            searches["c++"].append((patch, conversions.may_convert, partial(_conversions, known)))
+        )
+        of_promises = (
+            (patch, bound(search))
+            for patch in wanted.patches
+            for promise in patch.promises
+            for search in promise.searches(spoken, wanted.tree.version)
+        )
+        searches[spoken] = [*of_edits, *of_promises]
     return searches
-
-
-def _exact_tests(
-    searched: Callable[[str], object], spoken: str, gates: Set[str], file: str, text: str
-) -> Iterable[Place]:
-    return exact_tests.places(spoken, gates, text) if searched(file) and not not_built(file) else ()
-
-
-def _conversions(known: Conversions, file: str, text: str) -> Iterable[Place]:
-    return conversions.outside(text, {*known.under} if glob(known.files).fullmatch(file) else set())
-
-
-def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:
-    """Yield the problems of a macro of the patched tree: defined where it must be off, or different from before."""
-    header, name = promise.header, promise.name
-    for file in wanted.candidates.files:
-        if file != header and language(file) == "c++" and _defines(desired(file) or b"", name):
-            yield _problem(patch.id, file, None, f"{name} defined in {header} alone", "a definition")
-    if desired(header) is None:
-        yield _problem(patch.id, header, None, "the file is there", "no such file")
-        return
-    before, after = (Header(header, partial(_text_of, read), promise.include) for read in (pristine, desired))
-    for arch in (*promise.off, *promise.same):
-        was, found = (read.macro(name, Arch.parse(arch), promise.cuda) for read in (before, after))
-        if found and found.undecided:
-            unknown = f"{found.undecided}, which nothing in the tree defines"
-            yield _problem(patch.id, *found.place, f"conditions of {name} that the tree decides", unknown)
-        elif found and arch in promise.off:
-            yield _problem(patch.id, *found.place, f"{name} not defined for {arch}", "a definition")
-        elif arch in promise.same and (found is None) != (was is None):
-            yield _problem(patch.id, header, None, f"{name} for {arch} as upstream has it", "another")
-
-
-def _defines(content: bytes, name: str) -> bool:
-    """Tell whether live code defines the macro. A text that does not have the words in that order is not lexed."""
-    text = _text(content) if name.encode() in content else ""
-    if not re.search(rf"define(?:\s|/\*.*?\*/)+{name}\b", re.sub(r"\\[ \t]*\r?\n", "", text), re.DOTALL):
-        return False
-    return bool(lex(text).find(("#", "define", name)))
 
 
 def _text_of(read: Read, path: str) -> str | None:

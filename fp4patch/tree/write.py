@@ -17,11 +17,11 @@ from fp4patch.core.document import HIDDEN, Document, shown
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.core.results import Problem, State
 from fp4patch.tree import files
-from fp4patch.tree.candidate_files import basis
 from fp4patch.tree.files import refuse, sha256, unified
 from fp4patch.tree.fold import FoldedFile, FoldedTree
 from fp4patch.tree.locked import COMPLETION, LockedTree
 from fp4patch.tree.receipt import Receipt, ReceiptFile
+from fp4patch.tree.scan import basis, source_hashes
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ def stage(tree: LockedTree, folds: FoldedTree, record: Receipt) -> Staged:
     ends = None
     if lasting:
         hashes = {path: sha256(file.after) for path, file in staged.items()}
-        ends = replace(record, files=lasting, state="applied", basis=basis(tree, hashes))
+        sources = folds.scan.hashes if folds.scan else source_hashes(tree)
+        ends = replace(record, files=lasting, state="applied", basis=basis(sources, hashes))
     begins = None
     if ends != tree.receipt or any(file.changed for file in staged.values()):
         kept = tree.receipt.diffs if tree.receipt else ()

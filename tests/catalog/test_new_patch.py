@@ -15,7 +15,7 @@ from small_trees import small_tree
 from fp4patch.catalog.manifest import forget, load
 from fp4patch.catalog.plan import edits_of
 from fp4patch.core.errors import ManifestError
-from fp4patch.edits.operation import fold
+from fp4patch.edits.fold import fold
 
 FILES = {
     "patch.toml": r"""

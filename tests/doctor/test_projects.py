@@ -11,8 +11,8 @@ import pytest
 
 from fp4patch import cli
 from fp4patch.core.arch import Arch
+from fp4patch.cxx.preprocessor import Preprocessor
 from fp4patch.doctor.statements import Left, SourceFile, StatementKind, what_is_left
-from fp4patch.edits.preprocess import Preprocessor
 
 Doctor = Callable[..., tuple[int, dict[str, Any]]]
 CONVERT = 'asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;}" : "=r"(o) : "f"(a), "f"(b));'

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten, State
-from fp4patch.edits import AddElement
+from fp4patch.edits import AddElement, fold
 
 ADD = AddElement(
     search=("CMakeLists.txt",),
@@ -21,13 +21,14 @@ ADD = AddElement(
 
 
 def rewrite(edit: AddElement, text: str) -> Outcome:
-    return edit.rewrite(text, lambda _name: "")
+    (outcome,) = fold.rewrite(text, edit, lambda _name: "").outcomes
+    return outcome
 
 
 def added(text: str) -> str:
-    outcome = rewrite(ADD, text)
+    made, (outcome,) = fold.rewrite(text, ADD, lambda _name: "")
     assert isinstance(outcome, Rewritten)
-    return outcome.text
+    return made
 
 
 @pytest.mark.parametrize(
@@ -95,9 +96,9 @@ PTX = AddElement(search=("*.cmake",), commands=("intersect",), beside="8.0+PTX",
     ],
 )
 def test_several_elements_go_into_lists_that_have_nothing_alike(before: str, after: str) -> None:
-    outcome = rewrite(PTX, before)
+    made, (outcome,) = fold.rewrite(before, PTX, lambda _name: "")
     assert isinstance(outcome, Rewritten)
-    assert outcome.text == after
+    assert made == after
     assert rewrite(PTX, after) == NothingToDo(State.UPSTREAMED, "each list with 8.0+PTX has 12.*")
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten, State
 from fp4patch.edits import AddItem
+from fp4patch.edits.fold import rewrite
 
 EDIT = AddItem(
     search=("jit/*.py",), within="module", call="flags", argument="majors", item="12", because="the list names 12"
@@ -11,7 +12,7 @@ EDIT = AddItem(
 
 
 def edited(text: str) -> Outcome:
-    return EDIT.rewrite(text, lambda _name: "")
+    return rewrite(text, EDIT, str).outcomes[0]
 
 
 def function(value: str, call: str = "context.flags") -> str:
@@ -31,11 +32,11 @@ def function(value: str, call: str = "context.flags") -> str:
     ],
 )
 def test_the_item_comes_last_and_no_other_list_changes(before: str, after: str) -> None:
-    outcome = edited(function(before).replace("[9, 10]\n", "[1]\n"))
+    made, (outcome,) = rewrite(function(before).replace("[9, 10]\n", "[1]\n"), EDIT, str)
     assert isinstance(outcome, Rewritten), outcome
-    assert outcome.text == function(after).replace("[9, 10]\n", "[1]\n")
+    assert made == function(after).replace("[9, 10]\n", "[1]\n")
     assert outcome.lines == (4,)
-    assert edited(outcome.text) == NothingToDo(State.UPSTREAMED, "the list names 12")
+    assert edited(made) == NothingToDo(State.UPSTREAMED, "the list names 12")
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fp4patch.core.lex_error import LexError
 from fp4patch.edits.cmake import Form, parse
-from fp4patch.edits.lex_error import LexError
 
 
 def test_a_command_has_a_name_in_lower_case_and_arguments_of_four_forms() -> None:

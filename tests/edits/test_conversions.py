@@ -2,7 +2,7 @@
 
 import pytest
 
-from fp4patch.edits.conversions import calls, may_call, may_convert, outside
+from fp4patch.edits.conversions import CALLS, EITHER, calls, outside
 
 PTX = 'asm("{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, %1, %2; }" : "=r"(x) : "f"(a), "f"(b));'
 CALL = "x = __nv_cvt_float2_to_fp4x2(v, __NV_E2M1, cudaRoundNearest);"
@@ -46,14 +46,14 @@ def ended(condition: str, code: str) -> str:
 
 @pytest.mark.parametrize("code", CONVERTS)
 def test_a_conversion_is_named_with_its_line(code: str) -> None:
-    assert may_convert(code.encode())
+    assert EITHER.passes(code.encode())
     assert [place.line for place in outside(f"\n{code}\n", set())] == [2]
     assert [place.line for place in outside(f"\n{code}\n", {"ON"})] == [2]
 
 
 @pytest.mark.parametrize("code", [code for code in CONVERTS if "__nv_" in code])
 def test_a_function_is_named_beside_assembly_that_is_wrapped(code: str) -> None:
-    assert may_call(code.encode())
+    assert CALLS.passes(code.encode())
     (place,) = calls(f"{code}\n{PTX}\n")
     assert (place.line, "NVIDIA's function" in place.because) == (1, True)
 

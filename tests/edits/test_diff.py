@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.core.results import Drift, NothingToDo, Rewritten
+from fp4patch.core.lex_error import LexError
+from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.edits import Replace
 from fp4patch.edits.diff import FileDiff, sections, supported
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.operation import fold
+from fp4patch.edits.fold import fold
 
 LINES = [f"line {number};\n" for number in range(1, 41)]
 BEFORE = "".join(LINES)
@@ -30,8 +30,16 @@ def edit(diff: str) -> FileDiff:
     return FileDiff(search=(section.path,), file="pr.diff", sha256="0" * 64, hunks=section.hunks)
 
 
-def apply(diff: str, text: str) -> Rewritten | NothingToDo | Drift:
-    return edit(diff).rewrite(text, lambda _: "")
+def apply(diff: str, text: str) -> Outcome:
+    """Return the outcome of a diff."""
+    return fold(text, [(edit(diff), str, {})]).outcomes[0]
+
+
+def patched(diff: str, text: str) -> str:
+    """Return what a diff makes of a text to which it applies."""
+    made, (outcome,) = fold(text, [(edit(diff), str, {})])
+    assert isinstance(outcome, Rewritten)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -50,24 +58,18 @@ def apply(diff: str, text: str) -> Rewritten | NothingToDo | Drift:
 )
 def test_a_diff_of_git_applies_once_and_is_known_afterwards(before: str, after: str, tmp_path: Path) -> None:
     diff = diff_of(before, after, tmp_path)
-    done = apply(diff, before)
-    assert isinstance(done, Rewritten)
-    assert done.text == after
+    assert patched(diff, before) == after
     assert isinstance(apply(diff, after), NothingToDo)
 
 
 def test_a_hunk_is_found_elsewhere_if_its_lines_occur_once(tmp_path: Path) -> None:
     diff = diff_of(BEFORE, AFTER, tmp_path)
-    done = apply(diff, "another\nbeginning\n" + BEFORE)
-    assert isinstance(done, Rewritten)
-    assert done.text == "another\nbeginning\n" + AFTER
+    assert patched(diff, "another\nbeginning\n" + BEFORE) == "another\nbeginning\n" + AFTER
 
 
 def test_lines_that_occur_twice_are_changed_only_at_the_line_of_the_hunk(tmp_path: Path) -> None:
     twice, once = BEFORE + BEFORE, diff_of(BEFORE + BEFORE, AFTER + BEFORE, tmp_path)
-    done = apply(once, twice)
-    assert isinstance(done, Rewritten)
-    assert done.text == AFTER + BEFORE
+    assert patched(once, twice) == AFTER + BEFORE
     assert isinstance(apply(once, "moved\n" + twice), Drift)
 
 

@@ -1,12 +1,12 @@
 """The edit `insert`: where the template goes, and every way in which it refuses."""
 
 import pytest
-from cxx_edits import ADDED, ANCHOR, INSERT, MANY, done, outcome_of, refusal
+from cxx_edits import ADDED, ANCHOR, INSERT, MANY, done, refusal, rewritten
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fp4patch.core.results import Drift
-from fp4patch.edits.cxx import words
+from fp4patch.cxx.tokens import words
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_a_continuation_on_the_line_before_does_not_swallow_what_it_adds() -> No
 
 @pytest.mark.parametrize("broken", ["#if X\nint a;\n", "int a;\n#endif\n"])
 def test_refuses_a_result_that_would_not_read_as_intended(broken: str) -> None:
-    outcome = outcome_of(INSERT, "\n" + MANY, lambda _: broken)
+    _, outcome = rewritten(INSERT, "\n" + MANY, lambda _: broken)
     assert isinstance(outcome, Drift)
-    assert (outcome.found, outcome.line) == ("one that reads otherwise", 2)
+    assert (outcome.found, outcome.line) == ("one that reads otherwise: conditionals that do not pair", 2)
 
 
 LAYOUT = st.sampled_from([" ", "\n", "\r\n", "\n\n", " /* x */ ", " // y\n", "\n/// z\n", "\t", " \\\n "])

@@ -9,17 +9,19 @@ import re
 
 import pytest
 from cases import cases
-from cxx_edits import outcome_of
+from cxx_edits import rewritten
 from mutations_vllm import ENCODER, GUARD, OPTIONS, Document, judge, mutate
+from share import first
 
 from fp4patch.core.results import Drift, Rewritten
+from fp4patch.cxx.tokens import lex
 from fp4patch.edits import WrapAsm
 from fp4patch.edits.asm import scan
-from fp4patch.edits.cxx import lex
 
 EDIT = WrapAsm(search=("csrc/**/*",), encoders="../../encoders")
 COUNT = int(os.environ.get("FP4PATCH_MUTATIONS", "400"))
 CHUNKS = 12
+FIRST = first("sources")
 
 
 SOURCES = [
@@ -31,22 +33,22 @@ SOURCES = [
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_mutated_sources_come_out_correct(chunk: int) -> None:
-    for seed in range(chunk, COUNT, CHUNKS):
+    for seed in range(FIRST + chunk, FIRST + COUNT, CHUNKS):
         rng = random.Random(seed)
         name, text = SOURCES[seed % len(SOURCES)]
         doc, before, done = mutate(text, rng)
-        outcome = outcome_of(EDIT, before, lambda _name: ENCODER, OPTIONS)
+        made, outcome = rewritten(EDIT, before, lambda _name: ENCODER, OPTIONS)
         said = f"seed {seed}, {name}: {', '.join(done)}"
         assert isinstance(outcome, Rewritten), f"{said}: {outcome}"
         try:
-            judge(doc, before, outcome.text, rng)
+            judge(doc, before, made, rng)
         except (AssertionError, KeyError, ValueError) as wrong:
             raise AssertionError(f"{said}: {wrong}") from wrong
 
 
 def test_damaged_sources_never_raise_and_are_never_passed_over() -> None:
     """Parts are cut out, doubled or moved: only a result is expected, and no conversion unguarded."""
-    for seed in range(COUNT):
+    for seed in range(FIRST, FIRST + COUNT):
         rng = random.Random(seed)
         name, text = SOURCES[seed % len(SOURCES)]
         for _ in range(rng.randint(1, 4)):
@@ -55,9 +57,9 @@ def test_damaged_sources_never_raise_and_are_never_passed_over() -> None:
             text = (
                 text[:a] + rng.choice(["", text[a:b] * 2, text[b : b + 9], '"', ")", "{", "//", "#if 1\n"]) + text[b:]
             )
-        outcome = outcome_of(EDIT, text, lambda _name: ENCODER, OPTIONS)
+        made, outcome = rewritten(EDIT, text, lambda _name: ENCODER, OPTIONS)
         if isinstance(outcome, Rewritten):
-            assert outcome.text.count(f"#if !({GUARD})") == len(scan(lex(text)).encodes) > 0, f"seed {seed}, {name}"
+            assert made.count(f"#if !({GUARD})") == len(scan(lex(text)).encodes) > 0, f"seed {seed}, {name}"
         elif not isinstance(outcome, Drift):
             code = "".join(token.text for token in lex(text).tokens)
             if re.search(r'"[^"]*//', code):  # the rest of the PTX may have become a comment

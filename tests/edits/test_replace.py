@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from cxx_edits import outcome_of
+from cxx_edits import rewritten
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -77,13 +77,13 @@ SPLIT = Replace(search=("*.cmake",), about="f", find='f(OUT 12.0f "${X}")', repl
 
 
 def rewrite(edit: Replace, text: str) -> Outcome:
-    return outcome_of(edit, text, lambda _name: "")
+    return rewritten(edit, text, lambda _name: "")[1]
 
 
 def replaced(text: str, edit: Replace) -> str:
-    outcome = rewrite(edit, text)
+    made, outcome = rewritten(edit, text, lambda _name: "")
     assert isinstance(outcome, Rewritten), outcome
-    return outcome.text
+    return made
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -201,9 +201,9 @@ def test_tokens_that_are_left_out_or_added_leave_the_layout_of_the_others(before
     back = replace(out, find=out.replace, replace=out.find, reversal="someone took S out")
     text = "#if {}  // why\n#  define ON 1\n#endif\n"
     assert replaced(text.format(before), out) == text.format(after)
-    outcome = rewrite(back, text.format(after))
+    made, outcome = rewritten(back, text.format(after), lambda _name: "")
     assert isinstance(outcome, Rewritten)
-    assert outcome.text == text.format(after.replace("defined(A)", "defined(A) || defined(S)"))
+    assert made == text.format(after.replace("defined(A)", "defined(A) || defined(S)"))
     assert outcome.reversal == "someone took S out"
 
 

@@ -10,7 +10,7 @@ ALONE = PatchedTree(NO_OPTIONS, lambda _file: False)
 
 
 def lines(edit: Edit, file: str, code: str) -> list[int]:
-    searches = [search for search in edit.searches(language(file)) if search.look(code.encode())]
+    searches = [search for search in edit.searches(language(file)) if search.look.passes(code.encode())]
     return [place.line for search in searches for place in search.places(ALONE, file, code)]
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from cases import cases
-from cxx_edits import outcome_of
+from cxx_edits import rewritten
 from mutations_vllm import ENCODER, GUARD, OPTIONS
 
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten
+from fp4patch.cxx.tokens import lex
 from fp4patch.edits import WrapAsm
 from fp4patch.edits.asm import scan
-from fp4patch.edits.cxx import lex
 from fp4patch.edits.software_fallback import text_of
 
 EDIT = WrapAsm(search=("csrc/**/*.cuh",), encoders="../../encoders")
@@ -20,7 +20,11 @@ TWO = "{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %2, %1; cvt.u32.u8 %0, b;}"
 
 
 def edited(text: str, options: dict[str, str] = OPTIONS) -> Outcome:
-    return outcome_of(EDIT, text, lambda name: {"../../encoders/threshold.cuh": ENCODER}[name], options)
+    return result_of(text, options)[1]
+
+
+def result_of(text: str, options: dict[str, str] = OPTIONS) -> tuple[str, Outcome]:
+    return rewritten(EDIT, text, lambda name: {"../../encoders/threshold.cuh": ENCODER}[name], options)
 
 
 def function(statement: str) -> str:
@@ -29,9 +33,9 @@ def function(statement: str) -> str:
 
 def twin(statement: str) -> str:
     """The lines between #else and #endif, without indentation."""
-    outcome = edited(function(statement))
+    made, outcome = result_of(function(statement))
     assert isinstance(outcome, Rewritten), outcome
-    found = re.search(r"#else\n(.*?)\n *#endif\n\}", outcome.text, re.DOTALL)
+    found = re.search(r"#else\n(.*?)\n *#endif\n\}", made, re.DOTALL)
     assert found
     return "\n".join(line.strip() for line in found[1].split("\n"))
 
@@ -135,13 +139,13 @@ def test_a_twin_that_begins_with_a_mark_cannot_join_a_macro_before_it() -> None:
 )
 def test_the_encoder_goes_to_file_scope(text: str, above: str | None) -> None:
     """``above``: the last line before it; empty for a comment or a continuation, None for the top of the file."""
-    outcome = edited(text.replace("@", asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')))
+    made, outcome = result_of(text.replace("@", asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')))
     assert isinstance(outcome, Rewritten), outcome
-    before, found, _ = outcome.text.partition(ENCODER)
+    before, found, _ = made.partition(ENCODER)
     assert found
     last = next((line for line in reversed(before.split("\n")) if line), None)
     assert last == above or (above == "" and before.endswith("\n\n"))
-    assert len(lex(outcome.text).conditionals) == len(lex(text).conditionals) + 2
+    assert len(lex(made).conditionals) == len(lex(text).conditionals) + 2
 
 
 @pytest.mark.parametrize(
@@ -196,9 +200,9 @@ def test_a_diagnostic_or_arithmetic_that_reads_e2m1_is_no_conversion_to_it(text:
     alone = edited(function(text))
     assert isinstance(alone, NothingToDo), alone
     assert alone.because == "no conversion from float to E2M1"
-    beside = edited(function(text + "\n" + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')))
+    made, beside = result_of(function(text + "\n" + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')))
     assert isinstance(beside, Rewritten), beside
-    assert text in beside.text
+    assert text in made
 
 
 @pytest.mark.parametrize(
@@ -221,7 +225,7 @@ def test_options_without_a_sound_encoder_and_guard_are_mistakes(options: dict[st
 
 def test_an_encoder_that_would_convert_in_hardware_fails_the_edit() -> None:
     bad = ENCODER.replace("{\n}", "{ void g() { " + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)') + " } }")
-    outcome = EDIT.rewrite(function(asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')), lambda _name: bad, OPTIONS)
+    _, outcome = rewritten(EDIT, function(asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')), lambda _name: bad, OPTIONS)
     assert isinstance(outcome, Drift)
     assert outcome.expected == "every conversion to E2M1 under the guard"
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from fp4patch.core.results import Drift, Outcome, Rewritten
 from fp4patch.edits import Edit, Insert, Replace
-from fp4patch.edits.operation import NO_OPTIONS, fold
+from fp4patch.edits.fold import fold
+from fp4patch.edits.operation import NO_OPTIONS
 
 DROP = Replace(
     search=("f.h",), about="SM_A", find="defined(A) || defined(SM_A)", replace="defined(A)", otherwise="no SM_A"
@@ -31,20 +32,23 @@ class Step(NamedTuple):
     options: Mapping[str, str] = NO_OPTIONS
 
 
-def outcome_of(edit: Edit, text: str, of: Callable[[str], str], options: Mapping[str, str] = NO_OPTIONS) -> Outcome:
-    """Return the outcome of one edit, whose result is read again."""
-    (outcome,) = fold(text, [Step(edit, of, options)]).outcomes
-    return outcome
+def rewritten(
+    edit: Edit, text: str, of: Callable[[str], str], options: Mapping[str, str] = NO_OPTIONS
+) -> tuple[str, Outcome]:
+    """Return what one edit makes of a text, and the outcome."""
+    made, (outcome,) = fold(text, [Step(edit, of, options)])
+    assert made == text or isinstance(outcome, Rewritten), outcome
+    return made, outcome
 
 
 def done(edit: Edit, text: str) -> str:
-    outcome = outcome_of(edit, text, template)
+    made, outcome = rewritten(edit, text, template)
     assert isinstance(outcome, Rewritten), outcome
-    return outcome.text
+    return made
 
 
 def refusal(edit: Edit, text: str) -> Drift:
-    outcome = outcome_of(edit, text, template)
+    _, outcome = rewritten(edit, text, template)
     assert isinstance(outcome, Drift), outcome
     assert outcome.help
     return outcome

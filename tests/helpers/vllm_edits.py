@@ -7,7 +7,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.plan import Planned
 from fp4patch.core.results import NothingToDo, Outcome
 from fp4patch.edits import Edit
-from fp4patch.edits.operation import Fold, Step, fold
+from fp4patch.edits.fold import Fold, Step, fold
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.results import Drift, NothingToDo, Rewritten, State
 from fp4patch.edits import Edit, WrapAsm
-from fp4patch.edits.operation import Step, fold
+from fp4patch.edits.fold import Step, fold
 
 CASES = [
     pytest.param(patch, case, id=f"{patch.id}-{case.name}")

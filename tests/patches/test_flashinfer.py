@@ -15,9 +15,9 @@ from flashinfer_wheel import is_python, unpack
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import load
+from fp4patch.cxx.tokens import lex
 from fp4patch.edits.arch_floors import leaves_out
 from fp4patch.edits.asm import scan
-from fp4patch.edits.cxx import lex
 from fp4patch.edits.placement import enclosing
 from variants import VARIANTS, encoder
 

@@ -18,8 +18,8 @@ from cubins import compile_cuda, disassembled
 
 from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import data_root, load
+from fp4patch.cxx.tokens import lex
 from fp4patch.edits.asm import scan
-from fp4patch.edits.cxx import lex
 from fp4patch.edits.wrap_asm import unguarded
 from fp4patch.proof import conditions
 from fp4patch.proof.toolchain import Toolchain
@@ -40,9 +40,9 @@ def test_every_statement_of_the_headers_is_guarded_and_reverting_leaves_no_trace
     before = snapshot(tree)
     header = tree / "common_headers/common/util" / file
     assert len(scan(lex(header.read_text())).encodes) == statements
-    assert len(list(unguarded(header.read_text(), OPTIONS))) == statements
+    assert len(list(unguarded(lex(header.read_text()), OPTIONS))) == statements
     assert fp4patch("apply", "--variant", "next3", tree).status == 0
-    assert list(unguarded(header.read_text(), OPTIONS)) == []
+    assert list(unguarded(lex(header.read_text()), OPTIONS)) == []
     opened = r"if constexpr \(true \|\| (has_rs|is_blackwell)\)|#if 1 \|\| CUDA_ARCH_HAS_FEATURE_SM10X_ALL"
     assert len(re.findall(opened, header.read_text())) == gates
     assert fp4patch("status", tree).status == 0

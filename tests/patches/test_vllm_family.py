@@ -11,7 +11,7 @@ from vllm_edits import Edited, run
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core.results import NothingToDo, Rewritten, State
-from fp4patch.edits.cxx import lex, words
+from fp4patch.cxx.tokens import lex, words
 
 pytestmark = pytest.mark.slow
 PATCH = "vllm/sm120-family"

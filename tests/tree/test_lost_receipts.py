@@ -15,7 +15,7 @@ from few_probes import few_probes
 from small_cutlass import CONVERTER, GUARD, checkout, git, small_cutlass
 
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.source_files import glob as matcher
+from fp4patch.core.globs import glob as matcher
 from fp4patch.tree.stamp import find_stamp, stamped
 
 GetTree = Callable[[str, str], Path]

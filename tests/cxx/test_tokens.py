@@ -1,34 +1,15 @@
 """Tokens, directives and conditionals of C++ text, weird text included."""
 
-import os
 import re
 
 import pytest
-from hypothesis import given, settings
+from cxx_pieces import PIECES
+from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.edits.cxx import COMMENT, Cut, lex, read
-from fp4patch.edits.cxx_edit import edited
-from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.refusal import Refusal
-
-WHOLE = [
-    "a",
-    "_b1",
-    "0x1'000",
-    "1e+5",
-    ".5f",
-    '"s\\"t"',
-    "u8'c'",
-    'R"(x)y)"',
-    'LR"d(\n\\\n)" )d"',
-    "/* c */",
-    "::",
-    ">>",
-]
-BETWEEN = ["\\\n", "\\\r\n", "\n", "\r\n", " ", "\t", "\f", "#", "##", "//", "#if", "#endif"]
-STRAY = ["'", '"', "\\", "é", "\u2028", "@", "\ufeff", "$"]
-PIECES = st.sampled_from([*WHOLE, *BETWEEN, *STRAY])
+from fp4patch.core.lex_error import LexError
+from fp4patch.cxx.text import COMMENT
+from fp4patch.cxx.tokens import lex
 
 
 def tokens(text: str) -> list[str]:
@@ -134,51 +115,3 @@ def test_no_text_raises_anything_but_a_lex_error(text: str) -> None:
     except LexError as error:
         line = error.line
     assert 1 <= line <= text.count("\n") + 1
-
-
-PUT = st.lists(PIECES, max_size=4).map("".join)
-
-
-@settings(deadline=None, max_examples=int(os.environ.get("FP4PATCH_SPLICES", "300")))
-@given(st.lists(PIECES, max_size=40).map("".join), st.data())
-def test_a_result_has_the_old_tokens_and_those_of_the_cuts(text: str, data: st.DataObject) -> None:
-    try:
-        source = read(text)
-    except LexError:
-        return
-    edges = sorted({0, len(text), *(t.start for t in source.tokens), *(t.end for t in source.tokens)})
-    picked = sorted(data.draw(st.lists(st.sampled_from(edges), min_size=2, max_size=6)))
-    cuts = [Cut(start, end, data.draw(PUT)) for start, end in zip(picked[::2], picked[1::2], strict=False)]
-    expected, tokens = text, list(source.words)
-    for cut in reversed(cuts):
-        first, last = (sum(token.start < edge for token in source.tokens) for edge in (cut.start, cut.end))
-        try:
-            tokens[first:last] = read(cut.text).words
-        except LexError:
-            return
-        expected = expected[: cut.start] + cut.text + expected[cut.end :]
-    try:
-        result = edited(source, cuts, 1)
-    except Refusal:
-        return
-    assert (result.text, list(result.words)) == (expected, tokens)
-    assert result == read(result.text)
-
-
-@pytest.mark.parametrize(
-    ("text", "cut"),
-    [
-        ("x+A;\n", Cut(1, 3, "b")),
-        ("#define A 1\nb\n", Cut(10, 11, "2 \\")),
-        ("#define A 1\n", Cut(0, 8, "")),
-        ("#define A 1\n", Cut(10, 11, "2\n3")),
-        ("a /b;\n/* c */\n", Cut(0, 2, "a /")),
-        ("a *b;\n", Cut(0, 2, "a /")),
-        ("a\n", Cut(0, 1, "(b")),
-        ("a\n", Cut(0, 1, "}")),
-        ("a\n", Cut(0, 1, "#if b\n")),
-    ],
-)
-def test_a_change_that_runs_into_its_neighbours_or_pairs_no_more_is_refused(text: str, cut: Cut) -> None:
-    with pytest.raises(Refusal):
-        edited(read(text), [cut], 1)

@@ -1,49 +1,54 @@
 """C++ and CUDA as tokens with offsets, so that an edit's anchor ignores white space, comments and line continuations.
 
-A lexer, not a parser: no macro is expanded and no condition evaluated. The phases follow [lex.phases]: continuations
-are spliced first (and given back inside raw strings), then comments and tokens are found. Text that is not C++, such as
-prose behind ``#error``, never raises; only what swallows the rest of the file does: LexError.
+A lexer, not a parser: no macro is expanded and no condition evaluated. Text that is not C++, such as prose behind
+``#error``, never raises; only what swallows the rest of the file does: LexError. Comments, literals and directives are
+known at once (``text.py``), tokens are made where somebody asks for them.
 """
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from fp4patch.edits.condition import holds
-from fp4patch.edits.lex_error import LexError
+from fp4patch.core.lex_error import LexError
+from fp4patch.cxx.condition import holds
+from fp4patch.cxx.text import (
+    BOM,
+    CHARACTER,
+    GAP,
+    NAME,
+    NUMBER,
+    RAW,
+    SPLICED_COMMENT,
+    STRING,
+    Skeleton,
+    Span,
+    Spliced,
+    skeleton,
+    spliced,
+)
 
-BOM = "\ufeff"
-
-COMMENT = re.compile(r"//(?:\\[ \t]*\r?\n|[^\n])*|/\*.*?\*/", re.DOTALL)
-"""A comment, in text between two tokens."""
-_SPLICE = re.compile(r"\\[ \t]*\r?\n")  # compilers accept blanks behind the backslash, and so does this
-_SPLICED_COMMENT = r"//[^\n]*+|/\*(?s:.*?)\*/"
-_ENCODING = r"(?:u8|[uUL])?"
-_RAW = rf'{_ENCODING}R"(?P<delimiter>[^\s()\\"]{{0,16}})\('
 _LEXEME = re.compile(
     rf"""
-    (?:\s++|{_SPLICED_COMMENT})*+
-    (
-      [^\W\d][\w$]*+(?!["']) | \$[\w$]*+
+    (?:\s++|{SPLICED_COMMENT})*+
+    ( {NAME}+(?!["']) | \$[\w$]*+
     | [][(){{}}<>,;:=&*+!|?~^%-]
-    | {_RAW}(?s:.*?)\)(?P=delimiter)"
-    | (?:/\*|{_ENCODING}R"[^\s()\\"]{{0,16}}\()(?s:.*)
-    | {_ENCODING}"(?:[^"\\\n]|\\[^\n])*"
-    | {_ENCODING}'(?:[^'\\\n]|\\[^\n])+'
-    | \.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z]|[0-9A-Za-z_.])*
-    | [^\W\d][\w$]*
+    | {RAW}(?s:.*?)\)(?P=delimiter)"
+    | {STRING}
+    | {CHARACTER}
+    | {NUMBER}
+    | {NAME}
     | .
     | \Z
     )
     """,
     re.VERBOSE,
 )
-"""What is between two tokens, and the next one. A comment or a raw string that never ends is one, to the end."""
-_OPENING = re.compile(rf"/\*|{_RAW}")
+"""What is between two tokens, and the next one, in a text without continuations: in ``a /* b */ += 1`` after ``a``
+first ``+``, then ``=`` and ``1``."""
 
 
 class Kind(Enum):
@@ -77,21 +82,29 @@ class Directive:
     """A preprocessor directive: one logical line."""
 
     source: "Source"
-    span: range
-    """Indices of its tokens, from its ``#`` on."""
     index: int
     name: str
     """``if``; empty for a lone ``#``."""
     line: int
     start: int
     """Offset of its ``#``."""
-    end: int
-    """Offset behind its last token."""
+    stop: int
+    """Offset of the end of its line."""
 
     @cached_property
+    def words(self) -> tuple[Token, ...]:
+        """All of its tokens."""
+        return self.source.tokens_in(self.start, self.stop)
+
+    @property
     def tokens(self) -> tuple[Token, ...]:
         """The tokens behind its name."""
-        return tuple(map(self.source.token, self.span[2 if self.name else 1 :]))
+        return self.words[2 if self.name else 1 :]
+
+    @property
+    def end(self) -> int:
+        """Offset behind its last token."""
+        return self.words[-1].end
 
 
 @dataclass(frozen=True)
@@ -140,25 +153,52 @@ class Conditional:
         return len(self.branches) == 1 and first.opening.name == "ifndef" and len(names) == 1 and defined == names
 
 
-class Cut(NamedTuple):
-    """A part of a text and what is put in its place. It begins and ends between tokens."""
-
-    start: int
-    end: int
-    text: str
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """A text with its tokens; white space, comments and continuations are located between them."""
 
     text: str
-    words: tuple[str, ...]
-    """The tokens' texts."""
-    starts: tuple[int, ...]
-    """The tokens' offsets."""
-    ends: tuple[int, ...]
-    """The offsets behind them."""
+    spliced: Spliced
+    """The text without its continuations."""
+    skeleton: Skeleton
+    """What of that is no code."""
+
+    @cached_property
+    def _read(self) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+        return self._lexed(0, len(self.spliced.text))
+
+    def _lexed(self, start: int, end: int) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+        """Return texts, offsets and ends of the tokens between two offsets in the text without continuations."""
+        logical = self.spliced.text
+        start = max(start, len(BOM) * logical.startswith(BOM))
+        spans = [found.span(1) for found in _LEXEME.finditer(logical, start, end)]
+        while spans and spans[-1][0] == spans[-1][1]:
+            spans.pop()
+        words = [logical[begin:stop] for begin, stop in spans]
+        begins, stops = [begin for begin, _ in spans], [stop for _, stop in spans]
+        if not self.spliced.borders:
+            return tuple(words), tuple(begins), tuple(stops)
+        starts = self.spliced.originals(begins)
+        ends = self.spliced.originals(stops, behind=True)
+        for at, word in enumerate(words):
+            if "R" in word and _is_raw(word):  # continuations inside count as they are
+                words[at] = self.text[starts[at] : ends[at]]
+        return tuple(words), tuple(starts), tuple(ends)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The tokens' texts."""
+        return self._read[0]
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The tokens' offsets."""
+        return self._read[1]
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The offsets behind them."""
+        return self._read[2]
 
     def token(self, at: int) -> Token:
         """Return one token."""
@@ -167,35 +207,70 @@ class Source:
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
-        """All tokens. Where few are looked at, :meth:`token` takes less time."""
+        """All tokens. Where few are looked at, :meth:`token` and :meth:`tokens_in` take less time."""
         return tuple(map(self.token, range(len(self.words))))
+
+    def tokens_in(self, start: int, end: int) -> tuple[Token, ...]:
+        """Return the tokens between two offsets, at each of which a line or a token begins or ends."""
+        part = self.part(start, end)
+        return tuple(
+            Token(_kind(word), word, begin, stop, self.line(begin), directive)
+            for word, begin, stop, directive in zip(*part, strict=True)
+        )
+
+    def part(self, start: int, end: int) -> "Part":
+        """Return what :meth:`tokens_in` does, as columns."""
+        words, starts, ends = self._lexed(self.spliced.logical(start), self.spliced.logical(end))
+        indices = [-1] * len(words)
+        first = max(0, bisect_right(self._directive_starts, start) - 1)
+        for directive in self.directives[first:]:
+            if directive.start >= end:
+                break
+            begin, stop = bisect_left(starts, directive.start), bisect_left(starts, directive.stop)
+            indices[begin:stop] = [directive.index] * (stop - begin)
+        return Part(words, starts, ends, indices)
+
+    def directive_around(self, offset: int) -> int:
+        """Return the index of the directive whose line goes on at an offset, or ends there; -1 in code."""
+        before = bisect_left(self._directive_starts, offset) - 1
+        return before if before >= 0 and offset <= self.directives[before].stop else -1
+
+    @cached_property
+    def _directive_starts(self) -> list[int]:
+        return [directive.start for directive in self.directives]
+
+    @cached_property
+    def comments(self) -> tuple[Span, ...]:
+        """The comments."""
+        return tuple(map(self._written, self.skeleton.comments))
+
+    @cached_property
+    def literals(self) -> tuple[Span, ...]:
+        """The strings and characters, with their prefixes and quotes."""
+        return tuple(map(self._written, self.skeleton.literals))
+
+    def _written(self, span: Span) -> Span:
+        return self.spliced.original(span[0]), self.spliced.original(span[1], behind=True)
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:
         """The preprocessor directives, in their order."""
-        found: list[Directive] = []
-        end = 0
-        for at in _occurrences(self.words, ("#",)):
-            if at >= end and self._begins_line(at):
-                end = at + 1
-                while end < len(self.words) and not self._begins_line(end):
-                    newline = self.text.find("\n", self.starts[end])
-                    end = bisect_left(self.starts, newline, end + 1) if newline >= 0 else len(self.words)
-                name = next((word for word in self.words[at + 1 : end][:1] if _kind(word) is Kind.NAME), "")
-                place = (self.line(self.starts[at]), self.starts[at], self.ends[end - 1])
-                found.append(Directive(self, range(at, end), len(found), name, *place))
-        return tuple(found)
+        return tuple(self._directive(index, *span) for index, span in enumerate(self.skeleton.directives))
 
-    def _begins_line(self, at: int) -> bool:
-        gap = self.text[self.ends[at - 1] : self.starts[at]] if at else "\n"
-        return "\n" in gap and "\n" in re.sub(_SPLICED_COMMENT, "", _SPLICE.sub("", gap))
+    def _directive(self, index: int, mark: int, stop: int) -> Directive:
+        found = _LEXEME.match(self.spliced.text, mark + 1, stop)
+        word = found[1] if found else ""
+        name = word if word and _kind(word) is Kind.NAME else ""
+        start = self.spliced.original(mark)
+        return Directive(self, index, name, self.line(start), start, self.spliced.original(stop, behind=True))
 
     @cached_property
     def directive_of(self) -> list[int]:
         """The index of the directive that each token belongs to; -1 in code."""
         indices = [-1] * len(self.words)
         for directive in self.directives:
-            indices[directive.span.start : directive.span.stop] = [directive.index] * len(directive.span)
+            first, last = (bisect_left(self.starts, at) for at in (directive.start, directive.stop))
+            indices[first:last] = [directive.index] * (last - first)
         return indices
 
     @cached_property
@@ -235,8 +310,9 @@ class Source:
 
     def find(self, pattern: Sequence[str]) -> list[int]:
         """Return the indices of the live tokens at which the token sequence ``pattern`` begins."""
-        found = _occurrences(self.words, tuple(pattern)) if pattern else ()
-        return [at for at in found if self.is_live(self.starts[at])]
+        if not pattern or not occurrence(tuple(pattern)).search(self.spliced.text):
+            return []
+        return [at for at in _occurrences(self.words, tuple(pattern)) if self.is_live(self.starts[at])]
 
     def nearest(self, pattern: Sequence[str]) -> tuple[int | None, str]:
         """Return line and difference of the longest prefix of ``pattern``; None if not even its first token occurs."""
@@ -258,21 +334,14 @@ def words(text: str) -> tuple[str, ...]:
     return read(text).words
 
 
-def block(source: Source, after: int) -> range | None:
-    """Return the tokens between the first braces from a token on; None if a declaration ends before them."""
-    depth, first = 0, 0
-    for at in range(after, len(source.words)):
-        word = source.words[at] if source.directive_of[at] < 0 else ""
-        if word == "{":
-            depth += 1
-            first = first or at
-        elif word == "}":
-            depth -= 1
-            if depth == 0:
-                return range(first, at)
-        elif word == ";" and not depth:
-            break  # a declaration without a body
-    return None
+class Part(NamedTuple):
+    """Tokens as columns."""
+
+    words: tuple[str, ...]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    directives: Sequence[int]
+    """The index of the directive that each belongs to; -1 in code."""
 
 
 def _kind(word: str) -> Kind:
@@ -284,66 +353,30 @@ def _kind(word: str) -> Kind:
     return Kind.NAME if first in "_$" or (first.isalnum() and not first.isdecimal()) else Kind.MARK
 
 
+def _is_raw(word: str) -> bool:
+    return _RAW.match(word) is not None
+
+
+_RAW = re.compile(RAW)
+
+
 def read(text: str) -> Source:
     """Return the text as tokens. LexError: a ``/*`` or a raw string without an end, in the text as it is."""
-    logical, pieces = _splice(text)
-    spans = [found.span(1) for found in _LEXEME.finditer(logical, len(BOM) * logical.startswith(BOM))]
-    while spans and spans[-1][0] == len(logical):  # the end
-        spans.pop()
-    words = [logical[start:end] for start, end in spans]
-    starts = _original([start for start, _ in spans], pieces, bisect_left)
-    ends = _original([end for _, end in spans], pieces, bisect_right)  # a continuation behind it is not part of a token
-    for at in range(len(words)) if len(pieces) > 1 and 'R"' in logical else range(len(words))[-1:]:
-        if opening := _OPENING.match(words[at]):
-            words[at] = text[starts[at] : ends[at]]  # continuations inside count as they are
-            if opening["delimiter"] is None or not words[at].endswith(f'){opening["delimiter"]}"'):
-                what = (
-                    "/* comment that never ends"
-                    if opening["delimiter"] is None
-                    else "raw string that has no end as it is"
-                )
-                raise LexError(f"a {what}", text.count("\n", 0, starts[at]) + 1)
-    return Source(text, tuple(words), tuple(starts), tuple(ends))
+    logical = spliced(text)
+    return Source(text, logical, skeleton(logical, text))
 
 
-def _original(offsets: Sequence[int], pieces: Sequence[tuple[int, int]], place: Callable[..., int]) -> list[int]:
-    """Return where offsets in the spliced text are in the text; ``place`` tells on which side of a border."""
-    moved: list[int] = []
-    border = at = 0
-    for start, end in pieces:
-        shift = start - border
-        border += end - start
-        stop = place(offsets, border, at)
-        moved += [offset + shift for offset in offsets[at:stop]] if shift else offsets[at:stop]
-        at = stop
-    return moved
-
-
-_KEPT: dict[str, Source] = {}
-
-
+@lru_cache(maxsize=16)
 def lex(text: str) -> Source:
-    """As :func:`read`. The last texts are kept, since the edits of a file read it one after the other."""
-    kept = _KEPT.pop(text, None)
-    return keep(kept or read(text))
+    """As :func:`read`; the last texts are kept, since several checks read the same file."""
+    return read(text)
 
 
-def keep(source: Source) -> Source:
-    """Let :func:`lex` return this for its text from now on."""
-    _KEPT[source.text] = source
-    if len(_KEPT) > 8:
-        del _KEPT[next(iter(_KEPT))]
-    return source
-
-
-def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return the text without its continuations, and the parts of the text that it consists of."""
-    pieces, at = [], 0
-    for splice in _SPLICE.finditer(text):
-        pieces.append((at, splice.start()))
-        at = splice.end()
-    pieces.append((at, len(text)))
-    return "".join(text[start:end] for start, end in pieces), pieces
+@lru_cache(maxsize=1024)
+def occurrence(pattern: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what passes each text without continuations in which the token sequence occurs, and few others."""
+    words = [re.escape(word) for word in pattern if not _is_raw(word)]  # a raw string keeps its continuations
+    return re.compile(GAP.join(words) if len(words) == len(pattern) else "")
 
 
 _OPENS = frozenset({"if", "ifdef", "ifndef"})

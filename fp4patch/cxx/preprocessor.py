@@ -13,15 +13,11 @@ from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
 from fp4patch.core.arch import Arch
-from fp4patch.edits.condition import holds
+from fp4patch.core.lex_error import LexError
+from fp4patch.cxx.condition import holds
+from fp4patch.cxx.text import SPLICE
+from fp4patch.cxx.tokens import Source, lex
 
-_CONTINUATION = re.compile(r"\\[ \t]*\r?\n")
-_SKIPPED = re.compile(
-    r'/\*.*?(?:\*/|\Z)|//[^\n]*|R"(?P<mark>[^\s()\\"]{0,16})\(.*?\)(?P=mark)"'
-    r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'",
-    re.DOTALL,
-)
-_DIRECTIVE = re.compile(r"#[ \t]*(\w+)([^\n]*)")
 _DEFINITION = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)")
 _WORDS = re.compile(r"\w+|\S")
 _NOT_DEFINED = re.compile(
@@ -34,32 +30,57 @@ _LONGEST = 10_000
 
 
 class SourceText:
-    """A source with blanks in the place of its comments and continuations: all offsets are those of the file."""
+    """A source with blanks in the place of its comments and continuations: all offsets are those of the file.
+
+    A comment or a raw string that never ends is none of it, nor what is on its line before it.
+    """
 
     def __init__(self, path: str, written: str) -> None:
         self.path = path
         self.written = written
-        self.text = _SKIPPED.sub(_blank, _CONTINUATION.sub(_blank, written))
+
+    @cached_property
+    def source(self) -> Source:
+        """The text as it is read."""
+        readable = self.written
+        while True:
+            try:
+                return lex(readable)
+            except LexError as error:
+                readable = "".join(readable.splitlines(keepends=True)[: error.line - 1])
+
+    @cached_property
+    def text(self) -> str:
+        """The text with blanks."""
+        pieces: list[str] = []
+        at = 0
+        splices = [found.span() for found in SPLICE.finditer(self.source.text)]
+        for start, end in sorted([*self.source.comments, *splices]):
+            if start >= at:
+                pieces += self.source.text[at:start], " " * (end - start)
+                at = end
+        pieces.append(self.source.text[at:])
+        return "".join(pieces)
 
     def line(self, offset: int) -> int:
         """Return the 1-based line of an offset."""
-        return self.written.count("\n", 0, offset) + 1
+        return self.source.line(offset)
 
     @cached_property
     def directives(self) -> list[tuple[int, int, str, str]]:
         """Begin, end, name and rest of each directive."""
-        found = ((self.text.rfind("\n", 0, d.start()) + 1, d) for d in _DIRECTIVE.finditer(self.text))
-        return [(at, d.end(), d[1], d[2].strip()) for at, d in found if not self.text[at : d.start()].strip(" \t")]
+        found = []
+        for directive in self.source.directives:
+            begin = self.text.rfind("\n", 0, directive.start) + 1
+            behind = directive.words[1 if directive.name else 0].end
+            found.append((begin, directive.stop, directive.name, self.text[behind : directive.stop].strip()))
+        return found
 
     @cached_property
     def defined(self) -> set[str]:
         """The macros that it defines somewhere."""
         definitions = (_DEFINITION.match(rest) for *_, name, rest in self.directives if name == "define")
         return {found[1] for found in definitions if found}
-
-
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0]) if found[0][0] in "/\\" else found[0]
 
 
 class Macro(NamedTuple):
@@ -81,7 +102,7 @@ class Macro(NamedTuple):
         return (self.source.path, self.source.line(self.offset)) if self.source else ("", None)
 
 
-class Branch(NamedTuple):
+class EvaluatedBranch(NamedTuple):
     """A branch of a conditional: where it is, and whether it is compiled (None: not known)."""
 
     begin: int
@@ -90,10 +111,10 @@ class Branch(NamedTuple):
 
 
 @dataclass
-class Conditional:
+class EvaluatedConditional:
     """A conditional: its branches so far, whether one of them is taken, and the first name that is not known."""
 
-    branches: list[Branch]
+    branches: list[EvaluatedBranch]
     taken: bool | None
     why: str
 
@@ -122,19 +143,19 @@ class Preprocessor:
         self._once: set[str] = set()
         self._own: set[str] = set()
 
-    def run(self, file: SourceText, depth: int = 0, undecided_before: str = "") -> list[Conditional]:
+    def run(self, file: SourceText, depth: int = 0, undecided_before: str = "") -> list[EvaluatedConditional]:
         """Read a file and what it includes, each once, and return its own conditionals in the order of ``#if``.
 
         ``undecided_before``: what is not known, and decides whether the file is included.
         """
-        every: list[Conditional] = []
-        open_: list[Conditional] = []
+        every: list[EvaluatedConditional] = []
+        open_: list[EvaluatedConditional] = []
         size = len(file.text)
         self._own |= file.defined
         for begin, end, name, rest in file.directives:
             if name in ("if", "ifdef", "ifndef"):
                 state, why = self.condition(name, rest)
-                open_.append(Conditional([Branch(end, size, state)], state, why))
+                open_.append(EvaluatedConditional([EvaluatedBranch(end, size, state)], state, why))
                 every.append(open_[-1])
             elif name in ("elif", "elifdef", "elifndef", "else", "endif") and open_:
                 last = open_[-1]
@@ -143,7 +164,7 @@ class Preprocessor:
                     open_.pop()
                     continue
                 state, why = self.condition(name, rest)
-                last.branches.append(Branch(end, size, unless(state, last.taken)))
+                last.branches.append(EvaluatedBranch(end, size, unless(state, last.taken)))
                 last.taken, last.why = either(last.taken, state), last.why or why
             elif all(conditional.branches[-1].live is not False for conditional in open_):
                 unknown = (c.why or "its condition" for c in open_ if c.branches[-1].live is None)
