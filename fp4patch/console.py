@@ -144,7 +144,9 @@ class Hanging:
     """A prefix, then text that wraps below itself on a terminal and stays one line in a pipe, where grep reads it."""
 
     def __init__(self, prefix: str, text: str, style: str = "") -> None:
-        self.prefix, self.text, self.style = prefix, text, style
+        self.prefix = prefix
+        self.text = text
+        self.style = style
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = Text(printable(self.text, kept=LINES))

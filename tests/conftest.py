@@ -159,9 +159,21 @@ def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[
     Directories of Python files in which no release has anything that a patch changes or names are left out.
     """
     left_out = (
-        *("vllm/benchmarks", "vllm/compilation", "vllm/distributed", "vllm/entrypoints", "vllm/lora"),
-        *("vllm/multimodal", "vllm/reasoning", "vllm/tool_parsers", "vllm/transformers_utils"),
-        *("model_executor/models", "v1/core", "v1/engine", "v1/kv_offload", "v1/spec_decode", "v1/worker"),
+        "vllm/benchmarks",
+        "vllm/compilation",
+        "vllm/distributed",
+        "vllm/entrypoints",
+        "vllm/lora",
+        "vllm/multimodal",
+        "vllm/reasoning",
+        "vllm/tool_parsers",
+        "vllm/transformers_utils",
+        "model_executor/models",
+        "v1/core",
+        "v1/engine",
+        "v1/kv_offload",
+        "v1/spec_decode",
+        "v1/worker",
     )
 
     def ignored(folder: str, names: list[str]) -> set[str]:

@@ -632,7 +632,9 @@ def main(options: argparse.Namespace) -> int:
             requests = [VerifyRequest(variant=name, execute=options.execute) for name in names]
             one = attempt(release, load(), requests, matrix, answering=options.answers)
         said, inside = record(one, matrix, completed=options.missing)
-        tried, notes, chosen = [*tried, one], [*notes, *said], [*inside, *chosen]
+        tried = [*tried, one]
+        notes = [*notes, *said]
+        chosen = [*inside, *chosen]
         matrix.write(catalog.root)
         wrong += [(name_of(one), what, why) for what, why in one.wrong]
         for line in one.wrong or [("fits",)]:

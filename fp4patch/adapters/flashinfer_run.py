@@ -51,8 +51,17 @@ LIMITS = {resource.RLIMIT_CPU: 60, resource.RLIMIT_AS: 4 << 30, resource.RLIMIT_
 
 _REFUSED = frozenset(
     (
-        *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "ctypes.dlopen"),
-        *("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto"),
+        "subprocess.Popen",
+        "os.system",
+        "os.exec",
+        "os.posix_spawn",
+        "os.fork",
+        "os.forkpty",
+        "ctypes.dlopen",
+        "socket.connect",
+        "socket.bind",
+        "socket.getaddrinfo",
+        "socket.sendto",
     )
 )
 _CHANGES = frozenset(f"os.{name}" for name in ("mkdir", "remove", "rename", "rmdir", "link", "symlink", "truncate"))
@@ -104,9 +113,31 @@ class UnknownValue:
     def __eq__(self, other: object) -> bool:
         return self is other or _decides()
 
-    __bool__ = __iter__ = __len__ = __contains__ = __lt__ = __le__ = __gt__ = __ge__ = _decides
-    __int__ = __index__ = __float__ = __str__ = __format__ = __fspath__ = __enter__ = __exit__ = _decides
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __floordiv__ = __mod__ = _decides
+    __bool__ = _decides
+    __iter__ = _decides
+    __len__ = _decides
+    __contains__ = _decides
+    __lt__ = _decides
+    __le__ = _decides
+    __gt__ = _decides
+    __ge__ = _decides
+    __int__ = _decides
+    __index__ = _decides
+    __float__ = _decides
+    __str__ = _decides
+    __format__ = _decides
+    __fspath__ = _decides
+    __enter__ = _decides
+    __exit__ = _decides
+    __add__ = _decides
+    __radd__ = _decides
+    __sub__ = _decides
+    __rsub__ = _decides
+    __mul__ = _decides
+    __rmul__ = _decides
+    __truediv__ = _decides
+    __floordiv__ = _decides
+    __mod__ = _decides
 
 
 class StandIn(ModuleType):

@@ -23,9 +23,36 @@ from fp4patch.core.errors import BinaryError
 
 _TEXTS = frozenset(
     (
-        *(".py", ".pyi", ".pyc", ".h", ".hpp", ".cuh", ".cpp", ".cc", ".c", ".inc", ".inl", ".cmake"),
-        *(".json", ".yaml", ".yml", ".toml", ".txt", ".md", ".rst", ".jinja", ".j2"),
-        *(".js", ".ts", ".html", ".css", ".svg", ".png"),
+        # sources
+        ".py",
+        ".pyi",
+        ".pyc",
+        ".h",
+        ".hpp",
+        ".cuh",
+        ".cpp",
+        ".cc",
+        ".c",
+        ".inc",
+        ".inl",
+        ".cmake",
+        # data and documents
+        ".json",
+        ".yaml",
+        ".yml",
+        ".toml",
+        ".txt",
+        ".md",
+        ".rst",
+        ".jinja",
+        ".j2",
+        # pages and pictures
+        ".js",
+        ".ts",
+        ".html",
+        ".css",
+        ".svg",
+        ".png",
     )
 )
 """Files that hold no machine code; looking into each would take longer than into those that do."""
@@ -38,8 +65,18 @@ WHITEOUT = ".wh."
 _HARMLESS = 1 << 28  # bytes; below this, a file of zeros is no burden
 
 _DAMAGES = (
-    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, MemoryError),
-    *(ValueError, IndexError, NotImplementedError, RuntimeError, zstandard.ZstdError),
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    MemoryError,
+    ValueError,
+    IndexError,
+    NotImplementedError,
+    RuntimeError,
+    zstandard.ZstdError,
 )
 """Exceptions of the archive readers for damage, such as a name that is no UTF-8 or is empty, or an impossible
 length."""
@@ -150,7 +187,9 @@ class Peeked:
     """A stream whose beginning was looked at, and is read again; BinaryError where it is damaged."""
 
     def __init__(self, stream: Readable, name: str) -> None:
-        self._stream, self._name, self._unread = stream, name, b""
+        self._stream = stream
+        self._name = name
+        self._unread = b""
         while len(self._unread) < _HEAD and (piece := self._read(_HEAD - len(self._unread))):
             self._unread += piece
         self.head = self._unread

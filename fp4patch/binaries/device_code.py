@@ -82,10 +82,15 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         tuple(ImageGroup(label, len(codes), total(codes)) for (*_, label), codes in sorted(groups.items())),
         tuple(
             Loading(
-                *(gpu, label, outcome, len(of), total(code for code, _, _ in of), held_by),
-                tuple(kernel for _, lost, _ in of for kernel in lost),
-                tuple(dict.fromkeys(name for _, _, native in of for name in native)),
-                isa,
+                gpu=gpu,
+                loads=label,
+                outcome=outcome,
+                fatbins=len(of),
+                code=total(code for code, _, _ in of),
+                held_by=held_by,
+                lost=tuple(kernel for _, lost, _ in of for kernel in lost),
+                native=tuple(dict.fromkeys(name for _, _, native in of for name in native)),
+                isa=isa,
             )
             for (gpu, label, outcome, held_by, isa), of in sorted(loads.items())
         ),

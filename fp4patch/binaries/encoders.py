@@ -11,7 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FSETP, ISETP, SEL, LOP3, SHF, LEA, FMUL, HMNMX2 = 0x00B, 0x00C, 0x007, 0x012, 0x019, 0x011, 0x020, 0x040
+FSETP = 0x00B
+ISETP = 0x00C
+SEL = 0x007
+LOP3 = 0x012
+SHF = 0x019
+LEA = 0x011
+FMUL = 0x020
+HMNMX2 = 0x040
 
 Immediate = tuple[int, int]
 """An opcode (nine bits) and the 32 bits of the constant in it."""

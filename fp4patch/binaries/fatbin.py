@@ -32,7 +32,10 @@ _KINDS = {1: "ptx", 2: "cubin", 8: "lto"}
 _SKIPPED = (4, 16, 32, 64)
 """Forms of other tools (an old copy of a cubin, indices); none has code that the driver loads."""
 
-_ARCH_SPECIFIC, _FAMILY_SPECIFIC, _LZ4, _ZSTD = 0x100000, 0x200000, 0x2000, 0x8000
+_ARCH_SPECIFIC = 0x100000
+_FAMILY_SPECIFIC = 0x200000
+_LZ4 = 0x2000
+_ZSTD = 0x8000
 
 FIRST_WITH_FP4 = 10
 """The first major version with FP4 instructions. The cubins of older ones are not read."""

@@ -49,7 +49,9 @@ def visible(layers: list[list[str]]) -> set[tuple[int, str]]:
     """
     seen: dict[str, int] = {}
     for number, names in enumerate(layers):
-        gone, emptied, here = set[str](), set[str](), dict[str, int]()
+        gone = set[str]()
+        emptied = set[str]()
+        here = dict[str, int]()
         for name in names:
             place, _, base = name.rpartition("/")
             if base == _OPAQUE:

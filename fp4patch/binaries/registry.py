@@ -131,7 +131,9 @@ class _Checked:
     """A blob as it comes; BinaryError where it is cut off, and at its end if it does not have its digest."""
 
     def __init__(self, stream: Any, digest: str) -> None:
-        self._stream, self._digest, self._hash = stream, digest, hashlib.sha256()
+        self._stream = stream
+        self._digest = digest
+        self._hash = hashlib.sha256()
 
     def read(self, size: int = -1, /) -> bytes:
         """As a file's."""

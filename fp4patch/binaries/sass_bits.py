@@ -49,7 +49,10 @@ class BitPattern:
 # bytes 9 and 11), and a uniform register as an operand (bit 3 of byte 11). Bit 1 of byte 10 is stochastic rounding.
 _CONVERSION, _STOCHASTIC = 0xF6FDF60000, 0x02000000
 _ENCODE = _CONVERSION | _STOCHASTIC
-_F2FP, _OMMA, _QMMA, _UTCMMA = 0x03E, 0x07F, 0x07A, 0x1EA
+_F2FP = 0x03E
+_OMMA = 0x07F
+_QMMA = 0x07A
+_UTCMMA = 0x1EA
 _ENCODES = (0x0420700000, 0x0420320000, 0x0428320000)
 """From F32, F16 and BF16."""
 PATTERNS = (
@@ -65,12 +68,34 @@ PATTERNS = (
 )
 
 # Properties of an opcode, as bits; of a function, those that any of its instructions has.
-_CLASS, _READ, _WRITE, _CALL, _TENSOR_MEMORY = (1 << bit for bit in range(5))
+_CLASS = 1 << 0
+_READ = 1 << 1
+_WRITE = 1 << 2
+_CALL = 1 << 3
+_TENSOR_MEMORY = 1 << 4
 _READS = (0x180, 0x181, 0x1AE, 0x1B4, 0x1BA, 0x18A, 0x18B, 0x1A8, 0x1A9, 0x199, 0x160, 0x161, 0x163, 0x166, 0x167)
 """LD, LDG, LDGSTS, TMA's loads, atomics that return a value, textures: they read memory that others write."""
 _WRITES = (
-    *(0x17F, 0x185, 0x186, 0x188, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, 0x1A8, 0x1A9),  # ST, STG, STS, ATOM, RED
-    *(0x19C, 0x19D, 0x19E, 0x1B5, 0x1B6, 0x1BA, 0x1BB),  # SUST, SURED; TMA's UTMASTG, UTMAREDG, UBLKCP, UBLKRED
+    # ST, STG, STS, ATOM, RED
+    0x17F,
+    0x185,
+    0x186,
+    0x188,
+    0x18A,
+    0x18B,
+    0x18C,
+    0x18D,
+    0x18E,
+    0x1A8,
+    0x1A9,
+    # SUST, SURED; TMA's UTMASTG, UTMAREDG, UBLKCP, UBLKRED
+    0x19C,
+    0x19D,
+    0x19E,
+    0x1B5,
+    0x1B6,
+    0x1BA,
+    0x1BB,
 )
 """Instructions that another thread can see. STL only keeps a thread's own variables."""
 _PROPERTIES = np.zeros(512, np.uint8)

@@ -99,7 +99,9 @@ class _Tally:
     """Counts bytes, and reports progress."""
 
     def __init__(self, progress: OnProgress, name: str) -> None:
-        self._progress, self.name, self.done = progress, name, 0
+        self._progress = progress
+        self.name = name
+        self.done = 0
         self.total: int | None = None
 
     def __call__(self, read: int) -> None:

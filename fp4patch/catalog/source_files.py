@@ -21,7 +21,10 @@ def source_files(root: Path, apart: Iterable[Path]) -> tuple[list[str], list[str
     What is located below ``apart`` is of other trees. Directories whose name begins with a dot, and virtual
     environments, are not of the tree.
     """
-    files, outside, todo, others = [], [], [""], frozenset(map(os.path.realpath, apart))
+    files = []
+    outside = []
+    todo = [""]
+    others = frozenset(map(os.path.realpath, apart))
     while todo:
         folder = todo.pop()
         try:

@@ -9,8 +9,15 @@ if TYPE_CHECKING:
 
     from fp4patch.core.results import Problem
 
-EXIT_REFUSED, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
-"""Exit statuses beside 0, done: refused or failed, a wrong command line, a bug of ours, interrupted."""
+# Exit statuses beside 0, done.
+EXIT_REFUSED = 1
+"""Refused or failed."""
+EXIT_USAGE = 2
+"""A wrong command line."""
+EXIT_BUG = 3
+"""A bug of ours."""
+EXIT_INTERRUPTED = 130
+"""Interrupted: 128 and the number of SIGINT, as a shell counts it."""
 
 
 class Fp4PatchError(Exception):

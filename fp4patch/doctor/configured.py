@@ -100,7 +100,9 @@ def _unit(source: Path, given: Sequence[str], folder: Path, cuda: Version) -> Un
 
 def _with_files(arguments: Sequence[str], folder: Path) -> tuple[list[str], str]:
     """Return the arguments with those that files have, and the name of a file that is not there."""
-    result, unread, words = list[str](), "", iter(arguments)
+    result = list[str]()
+    unread = ""
+    words = iter(arguments)
     for word in words:
         name = next(words, "") if word in ("--options-file", "-optf") else word[1:] if word[:1] == "@" else ""
         if not name:
@@ -127,7 +129,9 @@ class _Headers:
 
     def with_statements(self, unit: Unit) -> list[SourceFile]:
         """Return the source and those of its headers that have FP4 statements."""
-        pending, seen, found = [str(unit.source)], {str(unit.source)}, []
+        pending = [str(unit.source)]
+        seen = {str(unit.source)}
+        found = []
         while pending:
             path = pending.pop()
             text = self.text(Path(path))

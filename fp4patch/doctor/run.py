@@ -185,7 +185,9 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
         removals = tuple(recipes.removals(texts))
         beside = (ProjectReport(name, len(texts), (), {}, removals, ()),) if removals else ()
         return DoctorReport(None, reports, beside)
-    cuda, project, proof = cuda_of(question), None, None
+    cuda = cuda_of(question)
+    project = None
+    proof = None
     if path and configured.is_build(path):
         project = configured.examine(path, question, cuda)
     elif path and (not is_file or projects.is_read(path.name)):

@@ -179,7 +179,9 @@ def _within(statement: Statement, ranges: Sequence[tuple[int, int]]) -> bool:
 
 def _unreachable(text: str) -> list[tuple[int, int]]:
     """Return what follows a return in the same block, up to the end of that block."""
-    found, returned, at = list[tuple[int, int]](), [-1], 0
+    found = list[tuple[int, int]]()
+    returned = [-1]
+    at = 0
     for token in _BLOCKS.finditer(text):
         letter, before = token[0], at
         at = token.end() if letter in "{};" else at

@@ -109,7 +109,9 @@ def _codes(pairs: Sequence[Pair], promise: Promise) -> list[ProbeCode]:
     }
     codes: list[ProbeCode] = []
     for pair in pairs:
-        probe, arch, same = pair.probe, pair.arch, pair.identical
+        probe = pair.probe
+        arch = pair.arch
+        same = pair.identical
         if not (does := probe.does):
             continue
         converts = 100 * arch.major + 10 * arch.minor >= does.pristine_from

@@ -66,7 +66,9 @@ def find_toolchain(
     environ = os.environ if environ is None else environ
     wheels = wheel_roots([Path(entry) for entry in sys.path if entry] if site_packages is None else site_packages)
     root = _root(environ, wheels, usual)
-    nvcc, ptxas, cicc = root / "bin/nvcc", root / "bin/ptxas", root / "nvvm/bin/cicc"
+    nvcc = root / "bin/nvcc"
+    ptxas = root / "bin/ptxas"
+    cicc = root / "nvvm/bin/cicc"
     for tool in (nvcc, ptxas, cicc):
         if not os.access(tool, os.X_OK):
             raise ToolchainError(f"the CUDA toolkit in {root} has no {tool.relative_to(root)}", help=_REMEDY)

@@ -94,7 +94,9 @@ class Symbols:
 
     def atoms(self, diagrams: Iterable[int]) -> set[Atom]:
         """Return what diagrams are made of."""
-        keys, ready, seen = list(self._atoms), list(diagrams), {NO, YES, _UNKNOWN}
+        keys = list(self._atoms)
+        ready = list(diagrams)
+        seen = {NO, YES, _UNKNOWN}
         while ready:
             one = ready.pop()
             if one not in seen:

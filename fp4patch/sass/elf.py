@@ -12,8 +12,11 @@ SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 DAMAGES = (struct.error, IndexError, ValueError)
 
-PROGBITS, SYMTAB, STRTAB, NOTE = 1, 2, 3, 7
-"""Types of sections."""
+# Types of sections.
+PROGBITS = 1
+SYMTAB = 2
+STRTAB = 3
+NOTE = 7
 ALLOC, EXECUTABLE = 0x2, 0x4
 """Flags of sections."""
 

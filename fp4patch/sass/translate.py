@@ -183,8 +183,11 @@ def _head(variables: Iterable[str], resumed: Mapping[int, list[str]] | None) -> 
         f"enum {{ LIFT_REGISTERS = {len(ordered) or 1} }};",
         LANE,
         "static void FP4PATCH_KERNEL(const struct launch *launch, struct lane *lane) {",
-        *("  (void)launch;", *declared),
-        *("  switch (lane->at) {", *(f"    case {at:#x}: goto resume_{at:x};" for at in places), "  }"),
+        "  (void)launch;",
+        *declared,
+        "  switch (lane->at) {",
+        *(f"    case {at:#x}: goto resume_{at:x};" for at in places),
+        "  }",
     ]
 
 

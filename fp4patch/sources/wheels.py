@@ -28,7 +28,9 @@ class _Ranged(io.RawIOBase):
     """A file on a server that answers with ranges of bytes."""
 
     def __init__(self, url: str, session: requests.Session, size: int) -> None:
-        self._url, self._session, self._size = url, session, size
+        self._url = url
+        self._session = session
+        self._size = size
         self._at = 0
 
     def seekable(self) -> bool:

@@ -58,8 +58,12 @@ def verdicts(found: BinaryReport) -> dict[Arch, str]:
     return {answer.gpu: answer.verdict.partition(",")[0] for answer in found.answers}
 
 
-HARDWARE, ENCODER_LOADS, PLAIN_LOADS = "it converts in hardware", "software converts to FP4", "it loads"
-OTHERS, NOTHING, EMULATED = "FP4 code that it has is for other GPUs", "nothing loads", "FP4 is emulated or missing"
+HARDWARE = "it converts in hardware"
+ENCODER_LOADS = "software converts to FP4"
+PLAIN_LOADS = "it loads"
+OTHERS = "FP4 code that it has is for other GPUs"
+NOTHING = "nothing loads"
+EMULATED = "FP4 is emulated or missing"
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_a_version_that_is_said_is_that_of_the_named_tree_alone(package: Path) -
 
 
 def test_a_link_out_of_the_tree_is_refused_and_one_within_it_is_followed(package: Path) -> None:
-    cutlass, inside, outside = package / "data/cutlass", package / "data/sources", package.parents[1] / "cutlass"
+    cutlass = package / "data/cutlass"
+    inside = package / "data/sources"
+    outside = package.parents[1] / "cutlass"
     cutlass.rename(inside)
     cutlass.symlink_to(inside)
     assert found(package)[1:] == [(inside, "cutlass", "4.2.1")]

@@ -50,10 +50,14 @@ def test_every_mistake_is_reported_at_once_with_file_and_key(data: Path) -> None
         assert any(line.startswith(expected) for line in found), (expected, found)
 
 
-ENCODE, CONVERTER, GUARD = (f"patches/cutlass/e2m1-{name}/patch.toml" for name in ("encode", "converter", "guard"))
+ENCODE = "patches/cutlass/e2m1-encode/patch.toml"
+CONVERTER = "patches/cutlass/e2m1-converter/patch.toml"
+GUARD = "patches/cutlass/e2m1-guard/patch.toml"
 ASM, SUFFIX = "patches/vllm/e2m1-asm/patch.toml", "patches/flashinfer/arch-suffix/patch.toml"
 FAMILY = "patches/vllm/sm120-family/patch.toml"
-CUTLASS, VLLM, TE = (f"patches/{name}/target.toml" for name in ("cutlass", "vllm", "transformer_engine"))
+CUTLASS = "patches/cutlass/target.toml"
+VLLM = "patches/vllm/target.toml"
+TE = "patches/transformer_engine/target.toml"
 COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
 
 

@@ -11,8 +11,18 @@ from command import snapshot, without_privileges
 from fp4patch import cli
 
 VERSIONS = (
-    "0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1", "0.16.0", "0.18.0", "0.20.0", "0.25.1", "0.30.0", "0.33.0",
-)  # fmt: skip
+    "0.10.2",
+    "0.11.0",
+    "0.12.0",
+    "0.13.0",
+    "0.14.1",
+    "0.16.0",
+    "0.18.0",
+    "0.20.0",
+    "0.25.1",
+    "0.30.0",
+    "0.33.0",
+)
 
 CALLS = dict.fromkeys(("0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1"), 2) | {"0.33.0": 5}
 """Number of calls of the encoder in all files of a release; 4 for releases that are not listed."""

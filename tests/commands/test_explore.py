@@ -117,7 +117,9 @@ def expected(answer: dict[str, Any], gpus: str) -> dict[str, Any]:
 
 
 def compare(shown: Any, answer: dict[str, Any], gpus: str, state: str) -> None:
-    found, wanted, advice = shown.evaluate(READ), expected(answer, gpus), answer["recommended"]
+    found = shown.evaluate(READ)
+    wanted = expected(answer, gpus)
+    advice = answer["recommended"]
     assert {key: found[key] for key in wanted} == wanted
     assert found["because"] == advice["because"]
     without = "doctor has no advice" if advice["variant"] is None else "none is needed"

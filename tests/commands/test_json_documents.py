@@ -51,8 +51,11 @@ def test_verify_counts_and_lists_what_is_in_the_listings() -> None:
     assert (changed["before"]["fp4"], changed["after"]["fp4"]) == (1, 0)
     assert [changed["after"][key] for key in ("branches", "instructions")] == [1, 4]
     assert changed["after"]["listing"][1:] == [
-        "0010  @!P0 BRA `(.L_x_0)", "0020  FSEL R1, R2, RZ, P1", ".L_x_0:", "0030  EXIT",
-    ]  # fmt: skip
+        "0010  @!P0 BRA `(.L_x_0)",
+        "0020  FSEL R1, R2, RZ, P1",
+        ".L_x_0:",
+        "0030  EXIT",
+    ]
     assert (unchanged["identical"], changed["identical"]) == (True, False)
     assert [host[key] for key in ("before", "after", "identical")] == [None] * 3
 
@@ -71,7 +74,13 @@ def test_an_error_carries_its_problems() -> None:
     assert (found["state"], found["error"], found["help"]) == ("refused", "no", "do this")
     assert found["problems"] == [
         {
-            "patch": "cutlass/e2m1-guard", "file": "include/cutlass/float_subbyte.h", "line": 47, "expected": "1 site",
-            "found": "0", "nearest": "`SM121B_ENABLED`", "help": "see `fp4patch show e2m1-guard`", "state": "drifted",
+            "patch": "cutlass/e2m1-guard",
+            "file": "include/cutlass/float_subbyte.h",
+            "line": 47,
+            "expected": "1 site",
+            "found": "0",
+            "nearest": "`SM121B_ENABLED`",
+            "help": "see `fp4patch show e2m1-guard`",
+            "state": "drifted",
         }
-    ]  # fmt: skip
+    ]

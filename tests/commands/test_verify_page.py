@@ -82,14 +82,25 @@ def test_it_has_the_verdict_every_row_and_the_reason_of_a_failure() -> None:
 def hostile_report() -> VerifyReport:
     code = listing(instruction(0, "EXIT", HOSTILE), labels={0: HOSTILE})
     result = dataclasses.replace(
-        on_121(Verdict.FAIL), probe=HOSTILE, title=HOSTILE, error=HOSTILE, before=code, after=code,
+        on_121(Verdict.FAIL),
+        probe=HOSTILE,
+        title=HOSTILE,
+        error=HOSTILE,
+        before=code,
+        after=code,
         checks=(Check(HOSTILE, HOSTILE, Verdict.FAIL, HOSTILE),),
-    )  # fmt: skip
+    )
     problem = Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE)
     return dataclasses.replace(
-        report(result, problems=(problem,), tree=HOSTILE), toolchain=ToolchainInfo(*[HOSTILE] * 6), variant=HOSTILE,
-        target=HOSTILE, version=HOSTILE, patches=(HOSTILE,), fp4patch=HOSTILE, finished=HOSTILE,
-    )  # fmt: skip
+        report(result, problems=(problem,), tree=HOSTILE),
+        toolchain=ToolchainInfo(*[HOSTILE] * 6),
+        variant=HOSTILE,
+        target=HOSTILE,
+        version=HOSTILE,
+        patches=(HOSTILE,),
+        fp4patch=HOSTILE,
+        finished=HOSTILE,
+    )
 
 
 def test_nothing_from_outside_becomes_markup() -> None:

@@ -23,7 +23,7 @@ def test_the_answer_comes_first_and_only_what_changed_is_a_row() -> None:
     lines = words(text(VerifyText(REPORTS["pass"])))
     assert lines[0][:4] == ["PASS", "Verified:", "next2", "on"]
     assert [line for line in lines if line[:1] == ["e2m1-x2"]] == [
-        ["e2m1-x2", "121a", *["3", "→", "4", "0", "→", "1", "1", "→", "0", "pass"]]
+        ["e2m1-x2", "121a", "3", "→", "4", "0", "→", "1", "1", "→", "0", "pass"]
     ]
     assert ["1", "of", "3", "unchanged,", "byte", "for", "byte"] in lines
     detailed = words(text(VerifyText(REPORTS["pass"], details=True)))

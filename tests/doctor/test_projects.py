@@ -122,7 +122,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         ("a.yml", "a:\n  if: $B\n  if-b: c\n  if ($C) {\n  if c:\n  env:\n    CMAKE_CUDA_ARCHITECTURES: 120f\n", "yes"),
         ("setup.py", EXTENSION, "no"),  # not set: plain sm_120 and PTX
     ],
-)  # fmt: skip
+)
 def test_a_build_file_is_read_as_its_own_program_reads_it(
     doctor: Doctor, tmp_path: Path, name: str, text: str, answer: str
 ) -> None:

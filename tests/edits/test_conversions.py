@@ -7,19 +7,29 @@ from fp4patch.edits.conversions import CALLS, EITHER, calls, outside
 PTX = 'asm("{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, %1, %2; }" : "=r"(x) : "f"(a), "f"(b));'
 CALL = "x = __nv_cvt_float2_to_fp4x2(v, __NV_E2M1, cudaRoundNearest);"
 CONVERTS = [
-    *(
-        PTX,
-        'const char* ptx = "cvt.rn.satfinite.e2m1x2.f32 t, a, b;";',
-        '#define BODY "cvt.rs.satfinite.e2m1x4.f32 t;"',
-    ),
-    *(CALL, "x = __nv_cvt_halfraw_to_fp4(h, __NV_E2M1, r);", "x = ::__nv_cvt_bfloat16raw2_to_fp4x2 (h, k, r);"),
-    *("__nv_fp4x2_e2m1 y(v);", "auto y = __nv_fp4x2_e2m1{v};", "x = __nv_fp4x4_e2m1(v).__x;", "__nv_fp4_e2m1 y = f;"),
-    *("y = static_cast<__nv_fp4x2_e2m1>(v);", "#define TO_FP4(v) __nv_cvt_double2_to_fp4x2(v, k, r)"),
+    PTX,
+    'const char* ptx = "cvt.rn.satfinite.e2m1x2.f32 t, a, b;";',
+    '#define BODY "cvt.rs.satfinite.e2m1x4.f32 t;"',
+    CALL,
+    "x = __nv_cvt_halfraw_to_fp4(h, __NV_E2M1, r);",
+    "x = ::__nv_cvt_bfloat16raw2_to_fp4x2 (h, k, r);",
+    "__nv_fp4x2_e2m1 y(v);",
+    "auto y = __nv_fp4x2_e2m1{v};",
+    "x = __nv_fp4x4_e2m1(v).__x;",
+    "__nv_fp4_e2m1 y = f;",
+    "y = static_cast<__nv_fp4x2_e2m1>(v);",
+    "#define TO_FP4(v) __nv_cvt_double2_to_fp4x2(v, k, r)",
 ]
 OTHERS = [
-    *("auto p = reinterpret_cast<__nv_fp4x2_e2m1*>(q);", "__nv_fp4x2_e2m1 y;", "void f(__nv_fp4x2_e2m1 const& y);"),
-    *("x = __nv_cvt_fp4x2_to_halfraw2(y, __NV_E2M1);", 'asm("cvt.rn.f16x2.e2m1x2 %0, t;" : "=r"(x) : "h"(y));'),
-    *(f"// {CALL}", f"/* {PTX} */", f"#if 0\n{CALL}\n#endif", "int e2m1x2;"),
+    "auto p = reinterpret_cast<__nv_fp4x2_e2m1*>(q);",
+    "__nv_fp4x2_e2m1 y;",
+    "void f(__nv_fp4x2_e2m1 const& y);",
+    "x = __nv_cvt_fp4x2_to_halfraw2(y, __NV_E2M1);",
+    'asm("cvt.rn.f16x2.e2m1x2 %0, t;" : "=r"(x) : "h"(y));',
+    f"// {CALL}",
+    f"/* {PTX} */",
+    f"#if 0\n{CALL}\n#endif",
+    "int e2m1x2;",
 ]
 CONDITIONS = [
     "#if defined(ON)",

@@ -14,7 +14,7 @@ OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
 @pytest.mark.parametrize(
     ("edit", "keys"),
     [
-        (Insert(search=("a.h",), before="/*", template="t", absent=("int a;", "R\"(x")), ["before", "absent"]),
+        (Insert(search=("a.h",), before="/*", template="t", absent=("int a;", 'R"(x')), ["before", "absent"]),
         (WrapAsm(search=("*.cu",), encoders="e", floor="/*", lowered="__CUDA_ARCH__ >= 900"), ["floor"]),
         (Replace(search=("*.cu",), about="a", find="// only", replace=""), ["find"]),
         (Replace(search=("*.cu",), about="a", find="a", replace="/*"), ["replace"]),
@@ -28,7 +28,7 @@ OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
         (Replace(search=("*.cu",), find="b", replace="c"), ["about"]),
         (Insert(search=("a.sh",), before="a", template="t"), ["search"]),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_named_by_its_key(edit: Edit, keys: list[str], tmp_path: Path) -> None:
     (tmp_path / "e").mkdir()
     assert [key for key, _, _ in edit.mistakes(tmp_path)] == keys

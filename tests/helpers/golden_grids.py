@@ -16,6 +16,8 @@ def content(array: dict[str, Any]) -> bytes:
 
 def parameter(one: list[Any], arrays: list[int]) -> bytes:
     """Return a parameter's bytes: a list of fields, each an array's number, or a format of ``struct`` and a value."""
-    packed = [struct.pack("<Q", arrays[field]) if isinstance(field, int) else struct.pack(f"<{field[0]}", field[1])
-              for field in one]  # fmt: skip
+    packed = [
+        struct.pack("<Q", arrays[field]) if isinstance(field, int) else struct.pack(f"<{field[0]}", field[1])
+        for field in one
+    ]
     return b"".join(packed)

@@ -22,8 +22,17 @@ def document(*rows: str, kernel: str = "probe") -> str:
 def kernel_of_reciprocal() -> Kernel:
     """Return a kernel in which each thread stores MUFU.RCP of one float."""
     text = document(
-        "S2R R0,SR_TID.X", "S2UR UR4,SR_CTAID.X", "LDC R1,c[0x0][0x360]", "IMAD R0,R1,UR4,R0",
-        "LDC.64 R2,c[0x0][0x380]", "LDC.64 R4,c[0x0][0x388]", "IMAD.WIDE R2,R0,0x4,R2", "IMAD.WIDE R4,R0,0x4,R4",
-        "LDG.E R6,desc[UR4][R2.64]", "MUFU.RCP R6,R6", "STG.E desc[UR4][R4.64],R6", "EXIT",
-    )  # fmt: skip
+        "S2R R0,SR_TID.X",
+        "S2UR UR4,SR_CTAID.X",
+        "LDC R1,c[0x0][0x360]",
+        "IMAD R0,R1,UR4,R0",
+        "LDC.64 R2,c[0x0][0x380]",
+        "LDC.64 R4,c[0x0][0x388]",
+        "IMAD.WIDE R2,R0,0x4,R2",
+        "IMAD.WIDE R4,R0,0x4,R4",
+        "LDG.E R6,desc[UR4][R2.64]",
+        "MUFU.RCP R6,R6",
+        "STG.E desc[UR4][R4.64],R6",
+        "EXIT",
+    )
     return translate(text, arch=ARCH, grid=True)

@@ -296,15 +296,18 @@ for arch in ARCHS:
 """
 _SPELLINGS = ("{0} == 120", "120 == {0}", "not ({0} != 120)", "{0} >= 120 and {0} < 121", "121 > {0} and {0} >= 120")
 _HOST_SPELLINGS = (
-    *("major_capability == 12 && minor_capability == 0", "minor_capability == 0 && major_capability == 12"),
-    *("12 == major_capability && 0 == minor_capability", "major_capability == 12 && minor_capability < 1"),
+    "major_capability == 12 && minor_capability == 0",
+    "minor_capability == 0 && major_capability == 12",
+    "12 == major_capability && 0 == minor_capability",
+    "major_capability == 12 && minor_capability < 1",
     *(
         one.format("(major_capability * 10 + minor_capability)").replace(" and ", " && ").replace("not ", "!")
         for one in _SPELLINGS
     ),
 )
 _CHANGES = (
-    *(("kFE4M3fn", "kFloat8"), ("SUPPORT_FP8", "WITH_FP8")),
+    ("kFE4M3fn", "kFloat8"),
+    ("SUPPORT_FP8", "WITH_FP8"),
     *(("[89, 120]", other) for other in ("(89, 120)", "[89, 90, 120]", "{89, 120}")),
     ("void mm(", f"#if 0\n{_HOST}#endif\nvoid mm("),
     ("SUPPORT_FP8 = False", "if False:\n    SUPPORT_FP8 = arch in [89, 120]\nSUPPORT_FP8 = False"),

@@ -245,10 +245,20 @@ def side_effects(doc: Document, rng: random.Random) -> None:
 MUTATIONS: dict[str, Callable[[Document, random.Random], None]] = {
     mutation.__name__: mutation
     for mutation in (
-        something_else, crlf, reindent, another_statement, without_braces, code_beside, spell, split_literals,
-        one_literal, lay_out, symbolic_names, side_effects,
+        something_else,
+        crlf,
+        reindent,
+        another_statement,
+        without_braces,
+        code_beside,
+        spell,
+        split_literals,
+        one_literal,
+        lay_out,
+        symbolic_names,
+        side_effects,
     )
-}  # fmt: skip
+}
 
 
 def mutate(text: str, rng: random.Random) -> tuple[Document, str, list[str]]:

@@ -97,15 +97,31 @@ def unsupported() -> ProbeResult:
 def report(*results: ProbeResult, problems: tuple[Problem, ...] = (), tree: str = "./cutlass") -> VerifyReport:
     tools = ToolchainInfo("13.0.88", "13.0.88", "13.5.37", "g++ 12.2.0", "/opt/cuda", "/opt/cuda/bin/nvdisasm")
     return VerifyReport(
-        "next2", "cutlass", "4.2.1", tree, ("cutlass/e2m1-guard 1",), (SM120A, SM121A), tools, results, problems, 1.25,
-        "0.1.0", "2026-01-02T03:04:05Z",
-    )  # fmt: skip
+        variant="next2",
+        target="cutlass",
+        version="4.2.1",
+        tree=tree,
+        patches=("cutlass/e2m1-guard 1",),
+        arch=(SM120A, SM121A),
+        toolchain=tools,
+        results=results,
+        problems=problems,
+        seconds=1.25,
+        fp4patch="0.1.0",
+        finished="2026-01-02T03:04:05Z",
+    )
 
 
 DRIFT = Problem(
-    "1 site", "0", "see `fp4patch show e2m1-guard`", "cutlass/e2m1-guard", "include/cutlass/float_subbyte.h", 47,
-    "`SM121B_ENABLED`", State.DRIFTED,
-)  # fmt: skip
+    "1 site",
+    "0",
+    "see `fp4patch show e2m1-guard`",
+    "cutlass/e2m1-guard",
+    "include/cutlass/float_subbyte.h",
+    47,
+    "`SM121B_ENABLED`",
+    State.DRIFTED,
+)
 
 REPORTS = {
     "pass": report(on_120(), on_121(), host()),

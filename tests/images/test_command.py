@@ -54,9 +54,22 @@ def test_the_base_is_never_pulled_again_and_the_result_goes_where_it_was_said() 
 
 def test_every_word_reaches_buildx_behind_ours() -> None:
     given = [
-        *("--platform", "linux/arm64,linux/amd64", "--tag", "a:1", "-t=b:2", "--secret", "id=ca,src=x"),
-        *("--network=host", "--build-context", "deps-tree=deps", "--builder", "farm", "--provenance=mode=max"),
-        *("--build-arg", "BASE_IMAGE=mirror/base:1", "--build-arg=MAX_JOBS=3"),
+        "--platform",
+        "linux/arm64,linux/amd64",
+        "--tag",
+        "a:1",
+        "-t=b:2",
+        "--secret",
+        "id=ca,src=x",
+        "--network=host",
+        "--build-context",
+        "deps-tree=deps",
+        "--builder",
+        "farm",
+        "--provenance=mode=max",
+        "--build-arg",
+        "BASE_IMAGE=mirror/base:1",
+        "--build-arg=MAX_JOBS=3",
     ]
     read = command.buildx_options(given, None)
     assert (read.platforms, read.tags, read.builder) == (("linux/arm64", "linux/amd64"), ("a:1", "b:2"), "farm")

@@ -83,13 +83,20 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
         arguments = {"BASE_IMAGE": debian, "RUNTIME_IMAGE": debian, "FP4_ARCH": ARCH, "VLLM_VERSION": VLLM} | arguments
         done = subprocess.run(
             [
-                *("docker", "buildx", "build", "--progress=plain", "--network=host", f"--target={target}"),
+                "docker",
+                "buildx",
+                "build",
+                "--progress=plain",
+                "--network=host",
+                f"--target={target}",
                 "--no-cache-filter=sources,proof,used",  # what an earlier run left in the engine's cache proves nothing
                 *(f"--build-arg={argument}={value}" for argument, value in arguments.items()),
                 *secrets(tmp_path),
                 f"--output={out or 'type=cacheonly'}",
                 *(f"--build-context={name}={source}" for name, source in contexts.items()),
-                *("-f", "-", str(context)),
+                "-f",
+                "-",
+                str(context),
             ],
             env=engine,
             input=dockerfile or DOCKERFILE.read_text(),

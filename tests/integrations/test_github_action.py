@@ -56,9 +56,13 @@ def job(
     def filled(text: str) -> str:
         return re.sub(r"\$\{\{ *([^}]*?) *\}\}", lambda expression: known.get(expression[1], ""), text)
 
-    script, output, summary = (temp / name for name in ("step.sh", "step.output", "step.summary"))
+    script = temp / "step.sh"
+    output = temp / "step.output"
+    summary = temp / "step.summary"
     summary.write_text("")
-    ran, log, status = [], "", 0
+    ran = []
+    log = ""
+    status = 0
     for step in STEPS:
         if step["name"] in done or status:
             continue

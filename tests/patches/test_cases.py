@@ -102,8 +102,12 @@ struct NumericConverter<
 
 /// Partial specialization for Array<float_e2m1_t, 2> <= Array<float, 2>
 """
-CONSTRUCTOR, FP6, ENCODE = "cutlass/e2m1-constructor", "cutlass/fp6-convert", "cutlass/e2m1-encode"
-MLX, QUTLASS, ROTATION = "mlx/family-guard", "qutlass/sm120-family", "rotation-of-128-with-sm110.cpp"
+CONSTRUCTOR = "cutlass/e2m1-constructor"
+FP6 = "cutlass/fp6-convert"
+ENCODE = "cutlass/e2m1-encode"
+MLX = "mlx/family-guard"
+QUTLASS = "qutlass/sm120-family"
+ROTATION = "rotation-of-128-with-sm110.cpp"
 CHANGED = {
     "fixed upstream": (CONSTRUCTOR, "4.2.h", "\n  CUTLASS_HOST_DEVICE\n  explicit float_e2m1_t(double x)", UPSTREAM),
     "another signature": (CONSTRUCTOR, "4.2.h", "float_e2m1_t(double x)", "float_e2m1_t(long double x)"),

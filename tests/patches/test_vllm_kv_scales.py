@@ -23,7 +23,10 @@ from fp4patch.sass.translate import translate
 
 PATCHES = Path(__file__).parents[2] / "patches/vllm"
 STUBS = [*(PATCHES / "e2m1-asm/probes").glob("stubs*"), PATCHES / "kv-scales/probes/stubs-aten"]
-PAGES, TOKENS, HEADS, HEAD = 4, 16, 2, 128
+PAGES = 4
+TOKENS = 16
+HEADS = 2
+HEAD = 128
 SCALES = HEAD // 16
 DATA = TOKENS * HEADS * HEAD // 2
 GLOBAL = 0.01

@@ -166,8 +166,13 @@ def test_what_parameters_of_a_template_choose_in_one_line_is_named(line: str) ->
 @pytest.mark.parametrize(
     "line",
     [
-        *("return a == N ? a : b;", "return a < N ? a : b;", "return f(N) ? a : b;", "return N == 1 && a ? a : b;"),
-        *("if (a < N) return a; else return b;", "if (N == 1) return a;", "return a >= N ? a : b;"),
+        "return a == N ? a : b;",
+        "return a < N ? a : b;",
+        "return f(N) ? a : b;",
+        "return N == 1 && a ? a : b;",
+        "if (a < N) return a; else return b;",
+        "if (N == 1) return a;",
+        "return a >= N ? a : b;",
     ],
 )
 def test_what_is_chosen_when_the_code_runs_is_judged(line: str) -> None:

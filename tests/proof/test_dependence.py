@@ -10,7 +10,9 @@ from fp4patch.core.arch import Arch
 from fp4patch.proof.conditions import Cut
 from fp4patch.proof.dependence import dependencies
 
-HEADER, SETUP, LISTS = "include/lib.h", "setup.py", "CMakeLists.txt"
+HEADER = "include/lib.h"
+SETUP = "setup.py"
+LISTS = "CMakeLists.txt"
 SEEN = (Arch(10, 0), Arch(10, 0, "a"), Arch(12, 0), Arch(12, 0, "a"), Arch(12, 1, "a"))
 
 

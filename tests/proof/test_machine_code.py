@@ -161,7 +161,9 @@ CODE, DATA = 0x6, 0x2  # alloc + exec, alloc
 
 def cubin(*sections: tuple[str, int, bytes]) -> bytes:
     """An ELF file with these sections, and the table of their names last."""
-    names, body, rows = b"\0", b"", [(0, 0, 0, 0, 0)]
+    names = b"\0"
+    body = b""
+    rows = [(0, 0, 0, 0, 0)]
     for name, flags, content in (*sections, (".shstrtab", 0, b"")):
         at, names = len(names), names + name.encode() + b"\0"
         data = names if name == ".shstrtab" else content

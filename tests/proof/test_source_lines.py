@@ -33,7 +33,11 @@ __device__ __noinline__ float called(float x) {
 }
 #define THRICE(x) ((x) * 3.0f)
 """
-TWICE, NEVER, OLD, BY_WAY_OF, CALLED = range(2, 5), range(5, 8), range(9, 12), range(13, 16), range(16, 21)
+TWICE = range(2, 5)
+NEVER = range(5, 8)
+OLD = range(9, 12)
+BY_WAY_OF = range(13, 16)
+CALLED = range(16, 21)
 KERNELS = """\
 #include "a header.h"
 extern "C" __global__ void one(float* x) { *x = by_way_of(*x); }

@@ -84,7 +84,9 @@ MEANS = {"store", "jobs", "progress"}
 def test_what_many_threads_need_is_read_by_one(
     tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, files_of, asked = text._instruction, compiler._own_files, list[object]()
+    read = text._instruction
+    files_of = compiler._own_files
+    asked = list[object]()
 
     def slowly(*arguments: Any, **named: Any) -> object:
         time.sleep(0.002)
@@ -131,7 +133,9 @@ def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: T
 
 
 def test_a_macro_for_the_headers_makes_a_unit_of_its_own(tmp_path: Path, toolchain: Toolchain) -> None:
-    lib, flags, steps = LIB.replace("NDEBUG", "FP4PATCH_FIVE"), {"FP4PATCH_FIVE": 1}, list[str]()
+    lib = LIB.replace("NDEBUG", "FP4PATCH_FIVE")
+    flags = {"FP4PATCH_FIVE": 1}
+    steps = list[str]()
     alone = run(tmp_path, toolchain, ["02", "03"], "", lib, flags)
     given: dict[str, Any] = {"configured": [A121], "progress": lambda step: steps.append(step.what)}
     units = run(tmp_path, toolchain, ["2", "02", "3", "03"], "all", lib, flags, **given)

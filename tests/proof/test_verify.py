@@ -61,7 +61,9 @@ class Bench:
     """A tree, its pristine bytes and one probe, ready to be verified."""
 
     def __init__(self, tree: Path, toolchain: Toolchain, folder: Path) -> None:
-        self.tree, self.toolchain, self.folder = tree, toolchain, folder
+        self.tree = tree
+        self.toolchain = toolchain
+        self.folder = folder
         self.pristine: dict[str, bytes | None] = {SCALE: PRISTINE.encode()}
         self.rules = [IDENTICAL, SOFTWARE]
         self.source = KERNEL
@@ -241,7 +243,9 @@ def test_a_static_assert_that_fails_is_remembered_unless_its_message_names_the_t
 
 
 def test_what_ptxas_refuses_on_a_target_is_remembered_and_no_other_refusal(bench: Bench, tmp_path: Path) -> None:
-    bare, cache, broken = Arch(12, 1), tmp_path / "cache", tmp_path / "nothing"
+    bare = Arch(12, 1)
+    cache = tmp_path / "cache"
+    broken = tmp_path / "nothing"
     instruction = "{ .reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %1; cvt.u32.u8 %0, b; }"
     asm = f'unsigned int y; asm("{instruction}" : "=r"(y) : "f"(x)); return y;'
     bench.pristine[SCALE] = f"__device__ inline float scale(float x) {{ {asm} }}\n".encode()

@@ -57,8 +57,8 @@ extern "C" __global__ void probe(Load const* source, unsigned int* packed) {{
 }}
 """
 SABOTAGED = {
-    "the stack pointer": "asm volatile(\"{ .local .b32 slot; .reg .b64 a; mov.u64 a, slot; .reg .b32 l, h;"
-    " mov.b64 {l, h}, a; xor.b32 %0, %0, l; }\" : \"+r\"(result));",
+    "the stack pointer": 'asm volatile("{ .local .b32 slot; .reg .b64 a; mov.u64 a, slot; .reg .b32 l, h;'
+    ' mov.b64 {l, h}, a; xor.b32 %0, %0, l; }" : "+r"(result));',
     "a block's index": "if (blockIdx.x > 1) result ^= 1;",
     "one block of a million": "if (blockIdx.x == 777777) result ^= 1;",
     "the block's size": "if (blockDim.x == 256) result ^= 8;",
@@ -68,7 +68,7 @@ SABOTAGED = {
     "another thread's record": "result ^= source[i ^ (blockIdx.x > 3)].value[0] - in.value[0];",
     "a thread that stores nothing": "if (threadIdx.x == 1001) return;",
     "one value in one lane": "result ^= in.value[5] == 0x3f12 ? 0x100000 : 0;",
-}  # fmt: skip
+}
 
 
 def cubin(toolchain: Toolchain, folder: Path, source: str) -> bytes:
@@ -97,7 +97,9 @@ def test_without_sabotage_it_passes(toolchain: Toolchain, tmp_path: Path) -> Non
 # --- blocks with scales, and decoding --------------------------------------------------------------------------------
 
 VLLM = "csrc/quantization/fp4/nvfp4_utils.cuh"
-BLOCK, MATRIX, POWER = "vllm/half-block-to-nvfp4", "vllm/half-matrix-to-nvfp4", "vllm/bf16-block-to-mxfp4"
+BLOCK = "vllm/half-block-to-nvfp4"
+MATRIX = "vllm/half-matrix-to-nvfp4"
+POWER = "vllm/bf16-block-to-mxfp4"
 WRITE = "if (SFout) *SFout = fp8SFVal;"
 NOT_ZERO = "SFValue != 0.0f\n                      ? reciprocal"
 SIXTH = "SFScaleVal * (vecMax * reciprocal_approximate_ftz(6.0f))"
@@ -115,7 +117,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "scales of the second tile of rows": (MATRIX, "mIdx >> 7;", "mIdx >> 8;"),
     "a power of two too large": (POWER, "(1u << 21)", "(1u << 22)"),
     "no smallest power": (POWER, "(biased_exp > 2u) ? (biased_exp - 2u) : 0u", "biased_exp - 2u"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,10 @@ FP6, E2M3 = (f"patches/cutlass/fp6-convert/{name}.h" for name in ("fp6", "e2m3")
 OPERANDS, STOCHASTIC = "encoders/operands.cuh", "encoders/stochastic.cuh"
 MUL = '  asm("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));'
 CONVERTER = "patches/cutlass/e2m1-converter/converter.cuh"
-NEXT3, TURBO, TURBO2, NATIVE = (f"variants/{name}.toml" for name in ("next3", "turbo", "turbo2", "native"))
+NEXT3 = "variants/next3.toml"
+TURBO = "variants/turbo.toml"
+TURBO2 = "variants/turbo2.toml"
+NATIVE = "variants/native.toml"
 
 
 class Mutant(NamedTuple):
@@ -55,7 +58,10 @@ KEEP = "patches/vllm/cmake-sm121a/patch.toml"
 FAMILY = "patches/vllm/sm120-family/patch.toml"
 NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
 DETECTED = "patches/vllm/detected-arch/patch.toml"
-C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
+C42 = ("cutlass", "4.2.1")
+C48 = ("cutlass", "4.8.0")
+V33 = ("vllm", "0.33.0")
+FI = ("flashinfer", "0.7.2")
 
 
 def quoted(text: str) -> str:
@@ -477,14 +483,28 @@ MUTANTS = [
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 NEEDS_ALL_INPUTS = {
-    *("the scale one ulp off", "one value of 2^32", "the sign of one NaN", "the shrinking factor one step off"),
-    *("one float of 2^32 to E2M3", "a float by its hash", "a random word by its hash"),
-    *("one float with one random word", "one float's upper bits", "one product of a stochastic encoder"),
-    *("one value in one lane of four", "one value in one lane of eight"),
-    *("an exit for one value", "an exit for one value of the last lane", "an exit for a value by its hash"),
-    *("an exit for one value of one", "an exit for one value of one, in CUTLASS"),
-    *("an exit for one value in the converter", "an exit for one value, in vLLM"),
-    *("3.5 one ulp up", "5 one ulp down", "a border one ulp up"),
+    "the scale one ulp off",
+    "one value of 2^32",
+    "the sign of one NaN",
+    "the shrinking factor one step off",
+    "one float of 2^32 to E2M3",
+    "a float by its hash",
+    "a random word by its hash",
+    "one float with one random word",
+    "one float's upper bits",
+    "one product of a stochastic encoder",
+    "one value in one lane of four",
+    "one value in one lane of eight",
+    "an exit for one value",
+    "an exit for one value of the last lane",
+    "an exit for a value by its hash",
+    "an exit for one value of one",
+    "an exit for one value of one, in CUTLASS",
+    "an exit for one value in the converter",
+    "an exit for one value, in vLLM",
+    "3.5 one ulp up",
+    "5 one ulp down",
+    "a border one ulp up",
 }
 
 

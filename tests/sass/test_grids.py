@@ -62,9 +62,18 @@ def test_a_store_outside_of_the_arrays_is_reported(tmp_path: Path) -> None:
 
 def test_a_jump_table_leads_each_thread_to_its_place(tmp_path: Path) -> None:
     lines = (
-        *("S2R R0,SR_TID.X", "LDC.64 R4,c[0x0][0x380]", "IMAD.SHL.U32 R0,R0,0x4,RZ", "LDC R2,c[0x2][R0]"),
-        *("IADD3 R4,P0,R4,R0,RZ", "IADD3.X R5,R5,RZ,RZ,P0,!PT", "BRX R2,-0x70"),
-        *("MOV R6,0x7", "BRA 0xa0", "MOV R6,0x9", "STG.E desc[UR4][R4.64],R6", "EXIT"),
+        "S2R R0,SR_TID.X",
+        "LDC.64 R4,c[0x0][0x380]",
+        "IMAD.SHL.U32 R0,R0,0x4,RZ",
+        "LDC R2,c[0x2][R0]",
+        "IADD3 R4,P0,R4,R0,RZ",
+        "IADD3.X R5,R5,RZ,RZ,P0,!PT",
+        "BRX R2,-0x70",
+        "MOV R6,0x7",
+        "BRA 0xa0",
+        "MOV R6,0x9",
+        "STG.E desc[UR4][R4.64],R6",
+        "EXIT",
     )
     out = grid.Array(0x7F00_0000_0000, bytes(16), writable=True)
     one = grid.Launch((1, 1, 1), (4, 1, 1), grid.pointers([out]), (out,))

@@ -102,9 +102,18 @@ def test_a_code_of_other_values_is_named(address: int, before: str, after: str) 
         found(changed(address, before, after))
 
 
-HEAD = ["S2R R0,SR_TID.X", "S2R R8,SR_CTAID.X", "LDC R1,c[0x0][0x37c]", "LDC R9,c[0x0][0x360]", "IMAD R10,R8,R9,R0",
-        "LDC.64 R2,c[0x0][0x380]", "LDC.64 R4,c[0x0][0x388]", "IMAD.WIDE R2,R10,0x4,R2", "IMAD.WIDE R4,R10,0x4,R4",
-        "LDG.E R6,desc[UR4][R2.64]"]  # fmt: skip
+HEAD = [
+    "S2R R0,SR_TID.X",
+    "S2R R8,SR_CTAID.X",
+    "LDC R1,c[0x0][0x37c]",
+    "LDC R9,c[0x0][0x360]",
+    "IMAD R10,R8,R9,R0",
+    "LDC.64 R2,c[0x0][0x380]",
+    "LDC.64 R4,c[0x0][0x388]",
+    "IMAD.WIDE R2,R10,0x4,R2",
+    "IMAD.WIDE R4,R10,0x4,R4",
+    "LDG.E R6,desc[UR4][R2.64]",
+]
 TAIL = ["STG.E desc[UR4][R4.64],R6", "EXIT"]
 LEAKS = [
     ["LOP3.LUT R6,R6,R1,RZ,0x3c,!PT"],  # the stack pointer
@@ -182,7 +191,9 @@ def integers() -> list[str]:
 
 def test_symbols_mean_what_the_host_computes(tmp_path: Path) -> None:
     """Registers are parts of one long value; the diagrams of the results are evaluated for random ones."""
-    rng, lines, expected = random.Random(7), [], []
+    rng = random.Random(7)
+    lines = []
+    expected = []
     for number, text in enumerate(integers()):
         operands = Operands(instruction(text), LAYOUTS[12])
         body = TABLE[instruction(text).opcode].emit(operands)
@@ -201,8 +212,11 @@ def test_symbols_mean_what_the_host_computes(tmp_path: Path) -> None:
             pytest.fail(text)
         for _ in range(3):
             values = {name: rng.getrandbits(1 if "p" in name else 32) for name in names}
-            atoms = {whole[at :: len(names)][bit].diagram: values[name] >> bit & 1 for at, name in enumerate(names)
-                     for bit in range(32)}  # fmt: skip
+            atoms = {
+                whole[at :: len(names)][bit].diagram: values[name] >> bit & 1
+                for at, name in enumerate(names)
+                for bit in range(32)
+            }
             lines += ["{", *(f"uint32_t {name} = {value:#x}u;" for name, value in values.items()), "{", *body, "}"]
             lines += [f'printf("{number} {name} %x\\n", {name});' for name in written] + ["}"]
             expected += [(text, name, evaluated(symbols, word, atoms)) for name, word in written.items()]

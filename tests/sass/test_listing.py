@@ -23,26 +23,48 @@ def one(text: str) -> Decoded:
     return instruction
 
 
-R2, R4, UR4 = Register("R", 2), Register("R", 4), Register("UR", 4)
+R2 = Register("R", 2)
+R4 = Register("R", 4)
+UR4 = Register("UR", 4)
 
 
 @pytest.mark.parametrize(
     ("text", "operands"),
     [
         ("MOV R4,0x3f800000", (R4, Integer(0x3F800000))),
-        ("IADD3 R4,PT,PT,-R2.reuse,-0x7f,RZ", (
-            R4, Register("P", None), Register("P", None), Register("R", 2, negated=True), Integer(-0x7F),
-            Register("R", None),
-        )),
+        (
+            "IADD3 R4,PT,PT,-R2.reuse,-0x7f,RZ",
+            (
+                R4,
+                Register("P", None),
+                Register("P", None),
+                Register("R", 2, negated=True),
+                Integer(-0x7F),
+                Register("R", None),
+            ),
+        ),
         ("FADD R4,-|R2|,1.5e-05", (R4, Register("R", 2, negated=True, absolute=True), Real("1.5e-05"))),
-        ("FSETP.GT.AND P0,PT,|R2|,+INF ,!P1", (
-            Register("P", 0), Register("P", None), Register("R", 2, absolute=True), Real("+INF"),
-            Register("P", 1, inverted=True),
-        )),
-        ("IADD3.X R4,~R2,RZ,RZ,P0,!PT", (
-            R4, Register("R", 2, inverted=True), Register("R", None), Register("R", None), Register("P", 0),
-            Register("P", None, inverted=True),
-        )),
+        (
+            "FSETP.GT.AND P0,PT,|R2|,+INF ,!P1",
+            (
+                Register("P", 0),
+                Register("P", None),
+                Register("R", 2, absolute=True),
+                Real("+INF"),
+                Register("P", 1, inverted=True),
+            ),
+        ),
+        (
+            "IADD3.X R4,~R2,RZ,RZ,P0,!PT",
+            (
+                R4,
+                Register("R", 2, inverted=True),
+                Register("R", None),
+                Register("R", None),
+                Register("P", 0),
+                Register("P", None, inverted=True),
+            ),
+        ),
         ("HADD2.F32 R4,-RZ,R2.reuse.H1_H1", (R4, Register("R", None, negated=True), Register("R", 2, part="H1_H1"))),
         ("F2FP.F16.E2M1.UNPACK_B R4,R2.B3", (R4, Register("R", 2, part="B3"))),
         ("LDC.64 R4,c[0x0][0x380]", (R4, Constant(0, 0x380))),
@@ -53,7 +75,7 @@ R2, R4, UR4 = Register("R", 2), Register("R", 4), Register("UR", 4)
         ("S2R R4,SR_TID.X", (R4, Special("SR_TID.X"))),
         ("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_rcp)", (FunctionName("$__internal_0_$__cuda_sm20_rcp"),)),
     ],
-)  # fmt: skip
+)
 def test_reads_every_form_of_operand(text: str, operands: tuple[Operand, ...]) -> None:
     assert one(text).operands == operands
 
@@ -74,8 +96,10 @@ def test_labels_are_addresses() -> None:
     rows = ("@P0 BRA `(.L_x_1)", "BSSY B0, `(.L_x_1)", "WARPSYNC.COLLECTIVE R4, `(.L_x_0)", ".L_x_0:", "NOP", ".L_x_1:")
     listing = read(document(*rows, "EXIT"), arch=ARCH)
     assert [i.operands[-1:] for i in listing.instructions[:3]] == [
-        (Integer(0x40),), (Integer(0x40),), (Integer(0x30),),
-    ]  # fmt: skip
+        (Integer(0x40),),
+        (Integer(0x40),),
+        (Integer(0x30),),
+    ]
     assert listing.instructions[0].text == "@P0 BRA 0x40"
 
 
@@ -86,8 +110,14 @@ def test_a_branch_by_a_register_is_read_without_the_disassemblers_note() -> None
 
 def test_a_function_that_is_linked_follows_the_kernel() -> None:
     kernel = document(
-        *("MOV R20, 32@lo((probe + .L_x_0@srel))", "MOV R21, 32@hi((probe + .L_x_0@srel))"),
-        *("CALL.ABS.NOINC `(__cuda_sm3x_div)", ".L_x_0:", "EXIT", ".L_x_9:", "BRA `(.L_x_9)", "NOP"),
+        "MOV R20, 32@lo((probe + .L_x_0@srel))",
+        "MOV R21, 32@hi((probe + .L_x_0@srel))",
+        "CALL.ABS.NOINC `(__cuda_sm3x_div)",
+        ".L_x_0:",
+        "EXIT",
+        ".L_x_9:",
+        "BRA `(.L_x_9)",
+        "NOP",
     )
     function = document("@P0 BRA `(.L_x_1)", "NOP", ".L_x_1:", "RET.ABS.NODEC R20 0x0", kernel="__cuda_sm3x_div")
     unused = document("EXIT", kernel="__cuda_sm3x_other")

@@ -26,7 +26,10 @@ def f(x: float) -> int:
     return bits
 
 
-INF, NAN, QUIET, SIGNALLING = f(float("inf")), 0x7FFFFFFF, 0x7FC00001, 0xFF800001
+INF = f(float("inf"))
+NAN = 0x7FFFFFFF
+QUIET = 0x7FC00001
+SIGNALLING = 0xFF800001
 
 # Decoded, what is in registers before, what after.
 CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
@@ -221,8 +224,16 @@ OF_GRIDS: list[tuple[str, dict[str, int], dict[str, int]]] = [
 """Instructions of whole grids, whose functions are in ``grid.c``. The kernel's own constants are 11, 22 and 33."""
 
 OF_WHOLE_KERNELS = {
-    *("LDC.U8", "LDCU.U8", "ULDC.U8", "LDG.E.ENL2.256", "LDG.E.ENL2.256.CONSTANT", "ELECT", "R2UR", "MUFU.EX2"),
-    *("ATOMS.ADD", "ATOMS.POPC.INC.32"),
+    "LDC.U8",
+    "LDCU.U8",
+    "ULDC.U8",
+    "LDG.E.ENL2.256",
+    "LDG.E.ENL2.256.CONSTANT",
+    "ELECT",
+    "R2UR",
+    "MUFU.EX2",
+    "ATOMS.ADD",
+    "ATOMS.POPC.INC.32",
 }
 """Opcodes with memory or other threads, which no GPU ran: FlashInfer's kernels alone have them, beside upstream's."""
 
@@ -289,7 +300,7 @@ def test_no_modifier_of_an_operand_is_passed_over() -> None:
         meant = computes(text)
         opcode, _, operands = text.partition(" ")
         for place in re.finditer(r"(?<![\w\[.+|!~-])U?[RP](?:\d+|[ZT])(?![\w\].|])", operands) if meant else ():
-            for before, after in (*(("-", ""), ("~", ""), ("!", ""), ("|", "|")), *(("", part) for part in PARTS)):
+            for before, after in (("-", ""), ("~", ""), ("!", ""), ("|", "|"), *(("", part) for part in PARTS)):
                 changed = f"{operands[: place.start()]}{before}{place[0]}{after}{operands[place.end() :]}"
                 tried += 1
                 half_of_zero = place[0].endswith("Z") and after.startswith(".H")

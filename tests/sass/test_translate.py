@@ -29,8 +29,10 @@ LOOP = document(
 
 def run(c: str, folder: Path, main: str) -> str:
     (folder / RUNTIME).write_text(runtime())
-    (folder / "main.c").write_text(f'#include <stdio.h>\n{main.partition("int main")[0]}#include "runtime.h"\n{c}\n'
-                                   f"int main{main.partition('int main')[2]}")  # fmt: skip
+    (folder / "main.c").write_text(
+        f'#include <stdio.h>\n{main.partition("int main")[0]}#include "runtime.h"\n{c}\n'
+        f"int main{main.partition('int main')[2]}"
+    )
     command = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-but-set-variable"]
     command += ["-ffp-contract=off", "main.c", "-o", "main", "-lm"]
     subprocess.run(command, cwd=folder, check=True)
@@ -40,7 +42,10 @@ def run(c: str, folder: Path, main: str) -> str:
 def test_a_loop_runs_as_written_and_can_be_counted(tmp_path: Path) -> None:
     translation = translate(LOOP, arch=ARCH)
     assert (translation.layout.parameters, translation.layout.block_size) == (0x380, 0x360)
-    out = run(translation.c, tmp_path, """
+    out = run(
+        translation.c,
+        tmp_path,
+        """
 static int back;
 #define LIFT_BACKWARD ++back
 int main(void) {
@@ -55,7 +60,8 @@ int main(void) {
   }
   printf("%d", back);
 }
-""")  # fmt: skip
+""",
+    )
     assert out == "0 1 2 2 3 3 3 3 4 21"
 
 

@@ -88,8 +88,15 @@ def test_a_damaged_archive_is_one_clear_error(tmp_path: Path, kind: str) -> None
 
 
 KINDS = [
-    *(tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE),
-    *(tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE),
+    tarfile.REGTYPE,
+    tarfile.AREGTYPE,
+    tarfile.CONTTYPE,
+    tarfile.SYMTYPE,
+    tarfile.LNKTYPE,
+    tarfile.DIRTYPE,
+    tarfile.FIFOTYPE,
+    tarfile.CHRTYPE,
+    tarfile.BLKTYPE,
 ]
 
 

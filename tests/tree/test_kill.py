@@ -157,7 +157,9 @@ def kill_everywhere(scenario: str, base: Path) -> tuple[int, int]:
     Returns the number of steps, and at how many of them a change had begun.
     """
     count, before, after = SCENARIOS[scenario]
-    number, begun, killed = 0, 0, True
+    number = 0
+    begun = 0
+    killed = True
     while killed:
         number += 1
         for then in (after, None, "next2"):

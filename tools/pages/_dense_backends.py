@@ -79,7 +79,9 @@ def registered(tree: Path, gpu: tuple[int, int], **arguments: bool) -> list[str]
 
     One that it takes without asking for others ends the list.
     """
-    names, path, chosen = _names(gpu), tree / KERNELS / "__init__.py", list[str]()
+    names = _names(gpu)
+    path = tree / KERNELS / "__init__.py"
+    chosen = list[str]()
     names["current_platform"]._enum = names["PlatformEnum"].CUDA
     names["envs"].VLLM_DISABLED_KERNELS = chosen
     module = ast.parse(path.read_text(encoding="utf-8"))

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-WIDTH, HEIGHT, MARGIN = 640, 360, 40
+WIDTH = 640
+HEIGHT = 360
+MARGIN = 40
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64], str, str]
 """Points across and up, each from 0 to 1; colour; name."""

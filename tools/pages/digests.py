@@ -139,7 +139,9 @@ def stochastic_starts(random: int) -> list[tuple[int, int]]:
     """Return the first input of each interval of float32 with one result for a random byte, and that result."""
     found = [(0, 0)]
     for code, (below, above) in enumerate(pairwise(MAGNITUDES), start=1):
-        least, low, high = above - random / 256 * (above - below), 0, 0x7F80_0000
+        least = above - random / 256 * (above - below)
+        low = 0
+        high = 0x7F80_0000
         while low < high:
             middle = (low + high) // 2
             low, high = (

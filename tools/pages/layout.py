@@ -18,7 +18,11 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "fp4patch"
 PICTURE = ROOT / "docs/images/layout.svg"
 
-WIDTH, HEIGHT, GAP, DROP = 230, 84, 20, 46  # pixels: a box, the room between two boxes, and between two rows
+# Pixels: a box, the room between two boxes, and between two rows.
+WIDTH = 230
+HEIGHT = 84
+GAP = 20
+DROP = 46
 
 
 def module_imports(path: Path) -> set[str]:

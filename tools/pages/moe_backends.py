@@ -86,7 +86,9 @@ def accepts(tree: Path, kernel: str, activations: str, capability: tuple[int, in
 def row(tree: Path) -> list[str]:
     """Return the backends tried for activations of 4 bits, those for 16 bits, and those that only an option chooses."""
     oracle = tree / LAYERS / "oracle/nvfp4.py"
-    by_backend, options, listed = kernels(oracle), requested(oracle), order(oracle)
+    by_backend = kernels(oracle)
+    options = requested(oracle)
+    listed = order(oracle)
 
     def works(backend: str, activations: str) -> bool:
         answers = [any(accepts(tree, name, activations, gpu) for name in by_backend[backend]) for gpu in CAPABILITIES]

@@ -19,7 +19,9 @@ from fp4patch.commands import verify_text as report
 from fp4patch.proof.verify import VerifyRequest, verify_trees
 
 HERE = Path(__file__).parents[2] / "docs" / "images"
-RELEASE, VARIANT, ARCHS = "4.2.1", "next3", "sm_120a,sm_121"
+RELEASE = "4.2.1"
+VARIANT = "next3"
+ARCHS = "sm_120a,sm_121"
 
 
 def main(arguments: list[str]) -> None:

@@ -14,9 +14,9 @@ from tools.pages import _made_part
 from tools.pages._plot import draw
 
 HERE = Path(__file__).parents[2]
-RECORD, PAGE, PICTURE = (
-    HERE / path for path in ("records/transformer-engine.json", "docs/evidence.md", "docs/images/training.svg")
-)
+RECORD = HERE / "records/transformer-engine.json"
+PAGE = HERE / "docs/evidence.md"
+PICTURE = HERE / "docs/images/training.svg"
 PARTS = {
     "kernels": "whole kernels",
     "transformed": "quantized after the random Hadamard transform",

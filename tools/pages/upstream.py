@@ -90,10 +90,22 @@ def message(pull: Pull, made: str) -> str:
     of = f"{counted(files, 'file')} of {pull.target} {pull.version}"
     changed = f"{there}changes {of}: {counted(added, 'line')} added, {removed:,} removed."
     lines = [
-        *("## Title", "", f"    {title}", "", "## Message", ""),
+        "## Title",
+        "",
+        f"    {title}",
+        "",
+        "## Message",
+        "",
         *(f"    {line}".rstrip() for line in body.strip().splitlines()),
-        *("", "## Patch", "", changed[0].upper() + changed[1:], ""),
-        *("<!-- run by tests/tools/test_upstream.py -->", "", f"    {command}", ""),
+        "",
+        "## Patch",
+        "",
+        changed[0].upper() + changed[1:],
+        "",
+        "<!-- run by tests/tools/test_upstream.py -->",
+        "",
+        f"    {command}",
+        "",
     ]
     return "\n".join(lines)
 

@@ -139,7 +139,9 @@ def check(file: Path) -> Checked:
 
 def lines(checked: Checked) -> Iterator[str]:
     """Yield what a file of a GPU supports, and what it does not, as text."""
-    kit, device, runs = checked.kit, checked.device, checked.runs
+    kit = checked.kit
+    device = checked.device
+    runs = checked.runs
     yield f"{kit.title}, built by fp4patch {kit.fp4patch} with nvcc {kit.nvcc}"
     driver = device.driver or "unknown"
     yield f"ran on {device.name} ({device.arch}), driver {driver}, CUDA {device.cuda}, {device.machine}"

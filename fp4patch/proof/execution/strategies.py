@@ -133,7 +133,9 @@ class AllInputs:
 
     def run(self) -> Ran:
         """Return what all inputs gave; the boundaries, which go through every lane, first."""
-        tools, executes, kernel = self.tools, self.executes, self.tools.kernel(self.code)
+        tools = self.tools
+        executes = self.executes
+        kernel = self.tools.kernel(self.code)
         functions, few = tools.functions(executes, kernel), executes.bits == 16
         each = few or len(set(functions)) > 1
         turns = range(executes.lanes if each else 1)
@@ -206,7 +208,9 @@ class HostCode:
 
     def run(self) -> Ran:
         """Return what chosen inputs gave; ProofError if it does not link or run."""
-        cases, folder, stored = list(chosen_inputs.conversion(self.does)), self.tools.folder(), list[bytes]()
+        cases = list(chosen_inputs.conversion(self.does))
+        folder = self.tools.folder()
+        stored = list[bytes]()
         (folder / "probe.o").write_bytes(self.content)
         main = (resources.files(__package__) / "host.c").read_text(encoding="utf-8")
         toolchain = self.tools.toolchain
@@ -239,13 +243,18 @@ class BesideUpstream:
 
     def run(self) -> Ran:
         """Return the comparison; ProofError if the launches do not show each of upstream's conversions."""
-        code, upstream, does, tools = self.code, self.upstream, self.does, self.tools
+        code = self.code
+        upstream = self.upstream
+        does = self.does
+        tools = self.tools
         if not upstream:
             raise ProofError("upstream's code converts for no target that was requested: nothing to compare with")
         names, theirs = (_kernels(either, does) for either in (code, upstream))
         if len(names) != len(theirs):
             raise ProofError("upstream's object file does not have the same kernels")
-        launches, results, quick = chosen_inputs.launches(does), list[Ran](), isinstance(does, Launches)
+        launches = chosen_inputs.launches(does)
+        results = list[Ran]()
+        quick = isinstance(does, Launches)
         for name, other in zip(names, theirs, strict=True):
             kernel = tools.kernel(upstream, other)
             expected, ran = tools.launched(kernel, launches, quick=quick)

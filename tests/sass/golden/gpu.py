@@ -69,12 +69,16 @@ def main(folder: Path, results: Path) -> None:
     gpu = Gpu()
     harness = (folder / "harness.cubin").read_bytes()
     fill, digest = gpu.function(harness, "fill"), gpu.function(harness, "digest")
-    source, result, total = gpu.allocate(CHUNK * 64), gpu.allocate(CHUNK * 128), gpu.allocate(8)
+    source = gpu.allocate(CHUNK * 64)
+    result = gpu.allocate(CHUNK * 128)
+    total = gpu.allocate(8)
     found: dict[str, Any] = {"gpu": gpu.name, "programs": {}}
     for name, program in json.loads((folder / "programs.json").read_text()).items():
         cubin = (folder / f"{name}.cubin").read_bytes()
         probe = gpu.function(cubin, "probe")
-        lanes, value, out = program["lanes"], program["value"], program["out"]
+        lanes = program["lanes"]
+        value = program["value"]
+        out = program["out"]
         groups = (1 << 8 * value) // lanes
 
         def run(first: int, count: int, stride: int) -> None:

@@ -51,27 +51,53 @@ PROBES = {
 }
 TREES = {
     ("cutlass", "4.2.1", "pristine"): (
-        *("encode-float-x8", "encode-float-x16", "encode-float", "encode-half-x8", "encode-bfloat16-x8"),
-        *("float-to-e2m3-x4", "e2m1-to-float-x8", "e2m1-to-half-x8"),
+        "encode-float-x8",
+        "encode-float-x16",
+        "encode-float",
+        "encode-half-x8",
+        "encode-bfloat16-x8",
+        "float-to-e2m3-x4",
+        "e2m1-to-float-x8",
+        "e2m1-to-half-x8",
     ),
     ("cutlass", "4.2.1", "next2"): ("encode-float-x8", "encode-float"),
     ("cutlass", "4.7.0", "pristine"): (
-        *("encode-float-x8", "encode-float", "encode-half-x8", "encode-bfloat16-x8", "float-to-e2m3-x4"),
+        "encode-float-x8",
+        "encode-float",
+        "encode-half-x8",
+        "encode-bfloat16-x8",
+        "float-to-e2m3-x4",
     ),
     ("cutlass", "4.7.0", "next3"): (
-        *("encode-float-x8", "encode-float-x16", "encode-float", "encode-half-x8", "encode-bfloat16-x8"),
-        *("e2m1-to-float-x8", "e2m1-to-half-x8"),
+        "encode-float-x8",
+        "encode-float-x16",
+        "encode-float",
+        "encode-half-x8",
+        "encode-bfloat16-x8",
+        "e2m1-to-float-x8",
+        "e2m1-to-half-x8",
     ),
     ("vllm", "0.33.0", "next3"): ("float8-to-e2m1", "float2x8-to-e2m1"),
 }
 OWN = {
-    **{f"encoder.{name}": ("encoders/encoder.cu", [f"-DENCODER={name}", f"-I{ENCODERS}"], (8, 4, 4))
-       for name in ("half_pair", "predicate_sum", "threshold")},
+    **{
+        f"encoder.{name}": ("encoders/encoder.cu", [f"-DENCODER={name}", f"-I{ENCODERS}"], (8, 4, 4))
+        for name in ("half_pair", "predicate_sum", "threshold")
+    },
     "encoder.cuda_fp4": ("encoders/cuda_fp4.cu", [], (2, 4, 1)),
-    **{f"opcodes.{name}": (f"opcodes/{name}.cu", [], (1, 4, 4 * words))
-       for name, words in {"single": 12, "xorsign": 8, "half": 16, "compare": 8, "integer": 16, "bits": 20,
-                           "double": 8}.items()},
-}  # fmt: skip
+    **{
+        f"opcodes.{name}": (f"opcodes/{name}.cu", [], (1, 4, 4 * words))
+        for name, words in {
+            "single": 12,
+            "xorsign": 8,
+            "half": 16,
+            "compare": 8,
+            "integer": 16,
+            "bits": 20,
+            "double": 8,
+        }.items()
+    },
+}
 """Sources of ours, how they are compiled, and the three numbers."""
 
 
@@ -110,8 +136,11 @@ def _gemv(st: float, seed: int, mask: int) -> dict[str, Any]:
         ["q", columns * 128],
         ["q", columns * 16],
     ]
-    arrays = [_seeded(columns * batches * 64, seed, mask), {"bytes": columns * batches * 8},
-              {"bytes": columns * batches * 128}]  # fmt: skip
+    arrays = [
+        _seeded(columns * batches * 64, seed, mask),
+        {"bytes": columns * batches * 8},
+        {"bytes": columns * batches * 128},
+    ]
     return {"grid": [columns, 1, batches], "block": [8, 16, 1], "parameters": [parameters, [0]], "arrays": arrays}
 
 
