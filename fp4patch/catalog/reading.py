@@ -27,7 +27,7 @@ class Reader:
         """Add a problem of a value in the expanded tables of a file."""
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).removeprefix(".")
         file = str(path.relative_to(self.root))
-        self.problems.append(Problem(expected, found, help_, file=file, nearest=key))
+        self.problems.append(Problem(expected, found, help=help_, file=file, nearest=key))
 
     def read(self, kind: type[T], path: Path, **place: str) -> T | None:
         """Return a file's tables as a value; ``place`` has the keys that its place states. None: it has problems."""

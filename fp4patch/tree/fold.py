@@ -129,8 +129,14 @@ def _in_part(wanted: Plan, files: Mapping[str, FoldedFile]) -> Iterator[Problem]
         done = [path for path, outcome in sorted(outcomes.items()) if isinstance(outcome, NothingToDo)]
         if done and any(isinstance(outcome, Rewritten) for outcome in outcomes.values()):
             advice = "a diff is applied as a whole: take the one for this release, or leave it out"
-            expected, found = "all changes of the diff, or none", "its own ones, and not those of other files"
-            yield Problem(expected, found, advice, patch.id, done[0], state=State.DRIFTED)
+            yield Problem(
+                expected="all changes of the diff, or none",
+                found="its own ones, and not those of other files",
+                help=advice,
+                patch=patch.id,
+                file=done[0],
+                state=State.DRIFTED,
+            )
 
 
 def _unplaced(edit: Edit, version: Version | None) -> Outcome:
@@ -185,5 +191,13 @@ def _drifted(wanted: Plan, path: str, outcomes: Iterable[tuple[Planned, Outcome]
             if version and not covers(patch.applies, version):
                 tree = f"{wanted.tree.target.name} {version}"
                 advice = f"this is {tree}, and the patch was tried on {patch.applies}; {advice}"
-            place = (patch.id, path, outcome.line, outcome.nearest)
-            yield Problem(outcome.expected, outcome.found, advice, *place, State.DRIFTED)
+            yield Problem(
+                expected=outcome.expected,
+                found=outcome.found,
+                help=advice,
+                patch=patch.id,
+                file=path,
+                line=outcome.line,
+                nearest=outcome.nearest,
+                state=State.DRIFTED,
+            )

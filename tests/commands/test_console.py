@@ -25,8 +25,8 @@ def test_an_error_shows_all_its_problems_and_its_help() -> None:
 
 
 def test_an_advice_that_several_problems_share_is_given_once() -> None:
-    problems = [Problem("a", str(n), "put back the file", file=f"f{n}.h") for n in range(11)]
-    other = Problem("a", "b", "make room", file="g.h")
+    problems = [Problem("a", str(n), help="put back the file", file=f"f{n}.h") for n in range(11)]
+    other = Problem("a", "b", help="make room", file="g.h")
     said = text(console.problems([*problems[:5], other, *problems[5:]]))
     assert said.count("put back the file") == 1
     assert said.count("make room") == 1

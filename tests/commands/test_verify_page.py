@@ -90,7 +90,15 @@ def hostile_report() -> VerifyReport:
         after=code,
         checks=(Check(HOSTILE, HOSTILE, Verdict.FAIL, HOSTILE),),
     )
-    problem = Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE)
+    problem = Problem(
+        expected=HOSTILE,
+        found=HOSTILE,
+        help=HOSTILE,
+        patch=HOSTILE,
+        file=HOSTILE,
+        line=1,
+        nearest=HOSTILE,
+    )
     return dataclasses.replace(
         report(result, problems=(problem,), tree=HOSTILE),
         toolchain=ToolchainInfo(*[HOSTILE] * 6),
@@ -191,7 +199,7 @@ def long_report(probes: int, rows: int) -> VerifyReport:
 
 def test_listings_are_compressed_open_on_demand_and_fit_a_phone(show: Show) -> None:
     """All of verify's default run on CUTLASS at once are two million elements, and minutes."""
-    long = dataclasses.replace(long_report(120, 300), problems=(Problem("code", "t", "x_" * 400),))
+    long = dataclasses.replace(long_report(120, 300), problems=(Problem("code", "t", help="x_" * 400),))
     assert len(page([long]).encode()) < 120 * 20_000
     with show(long, "#t1-cutlass/p60-sm_121a") as tab:
         tab.locator('[id="t1-cutlass/p60-sm_121a"] .sass tr').first.wait_for()

@@ -113,14 +113,14 @@ def report(*results: ProbeResult, problems: tuple[Problem, ...] = (), tree: str 
 
 
 DRIFT = Problem(
-    "1 site",
-    "0",
-    "see `fp4patch show e2m1-guard`",
-    "cutlass/e2m1-guard",
-    "include/cutlass/float_subbyte.h",
-    47,
-    "`SM121B_ENABLED`",
-    State.DRIFTED,
+    expected="1 site",
+    found="0",
+    help="see `fp4patch show e2m1-guard`",
+    patch="cutlass/e2m1-guard",
+    file="include/cutlass/float_subbyte.h",
+    line=47,
+    nearest="`SM121B_ENABLED`",
+    state=State.DRIFTED,
 )
 
 REPORTS = {
