@@ -7,7 +7,10 @@ import subprocess
 import sys
 from collections.abc import Mapping, Set
 from graphlib import TopologicalSorter
+from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -72,6 +75,51 @@ def _module(name: str, modules: Mapping[str, Path]) -> str:
 
 def test_the_picture_of_the_layout_is_of_these_imports() -> None:
     assert layout.PICTURE.read_text() == layout.picture(), "python -m tools.regenerate layout"
+
+
+EXAMPLE = "# Example: "
+
+
+def examples() -> list[tuple[str, re.Pattern[Any], str]]:
+    """Return each example above a regular expression, with its place and the expression."""
+    found = []
+    for path in modules():
+        source = path.read_text()
+        lines = source.splitlines()
+        for node in ast.walk(ast.parse(source) if EXAMPLE in source else ast.Module([], [])):
+            if not (isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.")):
+                continue
+            above = list(takewhile(lambda line: line.startswith(EXAMPLE), map(str.strip, lines[node.lineno - 2 :: -1])))
+            if above:
+                expression = compiled(path, lines[node.lineno - 1], node)
+                place = f"{path.relative_to(PACKAGE)}:{node.lineno}"
+                found += [(place, expression, line.removeprefix(EXAMPLE)) for line in above]
+    return found
+
+
+def compiled(path: Path, line: str, call: ast.Call) -> re.Pattern[Any]:
+    """Return the expression of a call: that of a name from its module, another one from its literals."""
+    name = line.partition(" = ")[0]
+    if name.isidentifier():
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        return cast("re.Pattern[Any]", getattr(import_module(module), name))
+    pattern, *others = map(ast.unparse, call.args)
+    flags = next((one for one in others if re.fullmatch(r"re\.[A-Z]+( \| re\.[A-Z]+)*", one)), "0")
+    return re.compile(ast.literal_eval(pattern), eval(flags, {"re": re}))
+
+
+def test_an_expression_matches_the_examples_above_it() -> None:
+    found = examples()
+    written = sum(path.read_text().count(EXAMPLE) for path in modules())
+    assert len(found) == written > 0, "an example stands directly above the line with its regular expression"
+    wrong = []
+    for place, expression, text in found:
+        example: Any = text.encode().decode("unicode_escape")
+        if isinstance(expression.pattern, bytes):
+            example = example.encode()
+        if not expression.fullmatch(example):
+            wrong.append(f"{place}: {text}")
+    assert wrong == [], "an expression matches its example as a whole"
 
 
 TARGET_NAME = re.compile(r"cutlass|vllm|flashinfer|qutlass|mlx|transformer_?engine", re.IGNORECASE)

@@ -32,6 +32,7 @@ from fp4patch.core.cuda import has, known_gpus, refused
 TIMEOUT = 120
 """Seconds for all questions about a tree; eight lists on two GPUs take half a second."""
 
+# Example: -gencode=arch=compute_120f,code=sm_120f
 _GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(sm|compute)_(\d+)(\d[af]?)")
 """As FlashInfer writes it: machine code, or PTX."""
 _OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")

@@ -204,6 +204,7 @@ def _blame_cmake(program: str, record: str, said: str) -> None:
 
 def _reason(said: str) -> str:
     """Return the first error in CMake's words, in one line, without the place."""
+    # Example: CMake Error at CMakeLists.txt:9 (message):\n  no CUDA\n\n
     found = re.search(r"^CMake Error[^\n]*\n+(.*?)(?:\n\s*\n|^Call Stack|\Z)", said, re.DOTALL | re.MULTILINE)
     return " ".join((found[1] if found else said).split())
 
@@ -238,7 +239,9 @@ def _recorded(row: BuildRow, record: str, paths: Mapping[str, str], prefix: str)
     return replace(row, code=row.code | missing | made, ptx=row.ptx | ptx, parts={**row.parts, **of_build})
 
 
+# Example: -gencode arch=compute_120f,code=sm_120f
 _GENCODE = re.compile(r"-gencode[ =]arch=compute_\d+[af]?,code=(sm|compute)_(\d+[af]?)")
+# Example: 8.0,9.0a+PTX
 _ARCHS = re.compile(r"\d+\.\d[af]?(\+PTX)?(,\d+\.\d[af]?(\+PTX)?)*")
 """A list of architectures, which a generator of kernels gets."""
 _SCOPES = frozenset(("PRIVATE", "PUBLIC", "INTERFACE", "APPEND", "PROPERTY", "PROPERTIES", "MODULE", "BEFORE", "AFTER"))
@@ -250,6 +253,7 @@ _WHAT = {
 }
 """Names of what a command gives a target; of other commands their own."""
 _PROPERTIES = ("set_property", "set_source_files_properties", "set_target_properties")
+# Example: add_definitions
 _OF_DIRECTORY = re.compile(r"add_(compile|link)_|add_definitions|include_dir|link_|set_directory")
 
 
@@ -265,6 +269,7 @@ def _parts(command: str, arguments: Sequence[str]) -> Iterator[tuple[str, str, s
         return
     subject, values = ("", arguments) if _OF_DIRECTORY.match(command) else (arguments[0], arguments[1:])
     for value in values:
+        # Example: $<$<COMPILE_LANGUAGE:CUDA>:-DENABLE_NVFP4_SM120=1>
         if macro := re.fullmatch(r"(\$<\$<COMPILE_LANGUAGE:CUDA>:)?-D(.*?)>?", value):
             yield subject, "definition", macro[2]
         elif value and value not in _SCOPES:

@@ -123,6 +123,7 @@ def may_hold_code(name: str) -> bool:
 
 def is_source(name: str) -> bool:
     """Return whether a file is a CUDA source, which a package compiles when it runs; those of examples are not."""
+    # Example: /tests/
     return name.endswith(".cu") and not re.search(r"(^|/)(tests?|examples?|benchmarks?|include)/", name)
 
 

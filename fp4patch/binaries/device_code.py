@@ -30,10 +30,14 @@ _LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...], str]
 """GPU, target of the loaded code, outcome, the architectures that hold the FP4 code, and the version of PTX."""
 
 
+# Example: cvt.rn.satfinite.e2m1x2.f32
 _PTX_ENCODE = re.compile(rb"\bcvt\.r([ns])(?:\.relu)?\.satfinite(?:\.relu)?\.e2m1x[24]\.(?:f32|f16x2|bf16x2)")
+# Example: cvt.rn.f16x2.e2m1x2
 _PTX_DECODE = re.compile(rb"\bcvt\.rn(?:\.relu)?\.(?:f16x2|bf16x2)\.e2m1x2")
 # Modifiers are bounded: a text that begins the same instruction again and again would else take its square in time.
+# Example: mma.sync.aligned.m16n8k64.row.col.kind::mxf4
 _PTX_MATRIX = re.compile(rb"\b(?:mma|tcgen05\.mma)\.[\w.:]{0,120}kind::(?:mxf4|(?:mxf8f6f4|f8f6f4)[\w.:]*\.e2m1)")
+# Example: .entry _Z13quantize_e2m1v
 _PTX_ENTRY = re.compile(rb"\.entry\s+([\w$]*(?:fp4|FP4|e2m1)[\w$]*)")
 
 

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from oras.provider import Registry
 
 SCHEME = "docker://"
+# Example: registry.example:5000/team/vllm:v1
 _REFERENCE = re.compile(
     r"(?P<host>[\w.-]+(:\d+)?)/(?P<name>[\w./-]+?)(:(?P<tag>[\w.-]+))?(@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
 _HOST = re.compile(r"(localhost|[^/]*[.:][^/]*)/")
+# Example: 127.0.0.1:5000
 _LOOPBACK = re.compile(r"(localhost|127\.[\d.]+|\[::1\])(:\d+)?")
 _MANIFESTS = ", ".join(
     (

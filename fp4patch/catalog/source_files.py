@@ -11,6 +11,7 @@ from fp4patch.core.globs import glob
 from fp4patch.core.tree_path import is_source
 
 _APART = frozenset({"__pycache__", "node_modules"})
+# Example: csrc/build/lib.linux-x86_64-cpython-311
 _BUILT = re.compile(r"(?:.*/)?build/(?:lib|temp|bdist)\.[^/]+")
 """Directories that setuptools fills: copies of Python files among them, which no build reads."""
 

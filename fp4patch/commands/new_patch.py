@@ -30,6 +30,7 @@ from fp4patch.sources.archive import read_files
 from fp4patch.sources.index import download, place
 
 _URL = re.compile(r"https?://[^\s<>\"')]*[\w/]")
+# Example: https://github.com/vllm-project/vllm/pull/12345/files
 _PULL = re.compile(r".*/(?:pull|merge_requests)/(\d+)(?:[/.].*)?")
 _TOML = """\
 # fp4patch apply --with {name} --variant VARIANT TREE

@@ -7,6 +7,7 @@ from packaging.version import Version
 
 from fp4patch.core.arch import Arch
 
+# Example: Cuda compilation tools, release 13.0, V13.0.88
 RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 """The statement of every program of the toolkit, and of what it writes; group 1 is its release: ``13.0.88``."""
 FAMILIES_SINCE = Version("12.9")

@@ -28,7 +28,9 @@ from fp4patch.doctor.settings import Setting
 from fp4patch.doctor.statements import SourceFile, may_have_statements
 
 COMMANDS, NINJA = "compile_commands.json", "build.ninja"
+# Example: -isystem=/usr/local/cuda/include
 _INCLUDE_PATH = re.compile(r"^(?:-I|-isystem|--include-path)[=\n]?(.+)$", re.MULTILINE)
+# Example: /cuda-13.0/
 _TOOLKIT = re.compile(r"/cuda[^/]*/|/nvidia/cu\d+/|/targets/[\w-]+-linux/|^/usr/include/")
 """Headers of the toolkit and the system, which are not the project's statements."""
 

@@ -14,6 +14,7 @@ from fp4patch.doctor.result import FindingsReport
 
 LOG = re.compile(r".*\.(log|txt|out|err)|-")
 """Names of logs; ``-`` is standard input."""
+# Example: \x1b[31m
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
 _LONGEST = 4000
 """Characters of a line that are searched."""

@@ -85,6 +85,7 @@ def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple
 
 def variant_of(version: str) -> str:
     """Return the variant that the local version of a build from a patched tree names; empty if it names none."""
+    # Example: +cu130.fp4patch.next3
     found = re.search(r"\+(?:[\w.]*\.)?fp4patch\.([a-z0-9]+)", version)
     return found[1] if found else ""
 

@@ -13,14 +13,19 @@ from fp4patch.binaries.known_programs import Recipe, known
 from fp4patch.doctor.builds import wrong_form
 from fp4patch.doctor.settings import Setting
 
+# Example: Dockerfile.sm120
 RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
 """Names of Dockerfiles, scripts and patches."""
+# Example: s/120a/120f/
 _SUBSTITUTES = re.compile(
     r"\bs(?P<sign>[^\w\s\\])(?P<old>(?:\\.|(?!(?P=sign)).)*)(?P=sign)(?P<new>(?:\\.|(?!(?P=sign)).)*)(?P=sign)"
 )
 _DELETES = re.compile(r"/([^/]*)/\s*d\b")
+# Example: replace("-DENABLE_NVFP4_SM120=1", ""
 _REPLACES = re.compile(r"(?:replace|sub)\(\s*[rf]?(['\"])(?P<old>.*?)\1\s*,\s*[rf]?(['\"])(?P<new>.*?)\3")
+# Example: NVCC_APPEND_FLAGS="-arch=sm_120a
 _FLAGS = re.compile(r"(NVCC_(?:APPEND|PREPEND)_FLAGS)\b.*?((?:-arch|--gpu-architecture)[= ]sm_((\d+)[af]))\b")
+# Example: @@ -1,2 +1,2 @@\n-set(A 120)\n+set(A 121)
 _HUNK_OR_COMMAND = re.compile(r"^@@.*(?:\n(?!--- )[-+ ].*|\n(?=\n|\Z))*|^(?:.*\\\n)*.+", re.MULTILINE)
 _GROUP = re.compile(r"\\?\((.*?)\\?\)")
 

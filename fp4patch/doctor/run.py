@@ -67,6 +67,7 @@ def question(gpus: str | None, arch_list: str | None, cuda: str | None, require:
     )
 
 
+# Example: sm_121:native:except=hopper*
 _REQUIREMENT = re.compile(r"([^:]*)(?::(?:(native)|variant=([^:]+)))?((?::(?:only|except)=[^:]+)*)")
 
 

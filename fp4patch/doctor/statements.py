@@ -56,21 +56,27 @@ _PATTERNS = (
     (StatementKind.INTRINSIC, r"\b__nv_cvt_\w*fp4x?\d?\w*(?=\s*\()"),
 )
 # The beginnings first: without them each letter of a source is compared with every pattern, ten times as long.
+# Example: cvt.rn.satfinite.e2m1x2.f32
 _STATEMENTS = re.compile(f"(?=cvt|kind::|__nv_)(?:{'|'.join(f'(?P<{kind.name}>{text})' for kind, text in _PATTERNS)})")
+# Example: return make_float2(0.0f)
+# Example: CUDA_ERROR("no FP4 here")
 _NOTHING_OF_USE = re.compile(
     r"(return\s*(\(?[\w:<>]*\)?\s*[({]?\s*(0[xX]?[\da-fA-F.]*[uUlLfF]*|false|nullptr)?\s*[)}]?)|[*\w.\[\]>-]+\s*=\s*[({]?\s*0[\w.]*\s*[)}]?"
     r"|(std::)?(printf|assert|__trap|abort|__assert_fail|static_assert|\w+_(ERROR|TRAP|UNREACHABLE)|\(void\)\s*\w+)\b.*|\(\s*void\s*\)\s*[\w.]+|[{}\s]*)",
     re.DOTALL,
 )
 """A statement that computes nothing: a constant, a message, a trap."""
+# Example: __device__ uint32_t to_fp4(float2 v)
 _HEAD = re.compile(r"(?!.*\b(?:if|for|while|switch|else)\b)[^()=]+\(.*\)\s*(?:const|noexcept)?", re.DOTALL)
 """The head of a function, in the place of another with its body."""
+# Example: if constexpr (__CUDA_ARCH__ < 1000) { return; }
 _EARLY = re.compile(
     r"\bif\s*(?:constexpr\s*)?\(((?:[^()]|\([^()]*\))*?__CUDA_ARCH__(?:[^()]|\([^()]*\))*)\)\s*"
     r"(?:\{\s*(return\b[^;{}]*;)\s*\}|(return\b[^;{}]*;))"
 )
 """An ``if`` of the language on the target, with nothing but a return."""
 _RETURN = re.compile(r"\s*return\b[^;{}]*;")
+# Example: "a literal; with }"
 _BLOCKS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'|[{};]")
 
 
@@ -197,6 +203,7 @@ def _unreachable(text: str) -> list[tuple[int, int]]:
 
 
 def _computes_nothing(text: str) -> bool:
+    # Example: asm volatile("trap;")
     text = re.sub(r'\basm\b[^;"]*\(\s*"\s*(?:trap|exit|brkpt)\s*;?\s*"[^;]*\)', "__trap()", text)
     bare = re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
     parts = [(part.strip(), end) for part, end in re.findall(r"([^;{}]*)([;{}]|\Z)", bare)]

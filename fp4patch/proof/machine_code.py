@@ -26,7 +26,9 @@ def kernel_of(probe: str, names: Collection[str]) -> str:
     return KERNEL if KERNEL in names else f"{KERNEL}_{re.sub(r'[^0-9A-Za-z]', '_', probe.partition('/')[2])}"
 
 
+# Example: .visible .entry probe
 _DEFINED = re.compile(r"^(?:\.\w+ )*\.(?:entry (\w+)|func\b)", re.MULTILINE)
+# Example: ptxas a.ptx, line 9; error   : Unknown symbol
 _REFUSED = re.compile(r"^ptxas .*, line (\d+); error .*", re.MULTILINE)
 
 

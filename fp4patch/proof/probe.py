@@ -31,7 +31,9 @@ RELOCATABLE = "-rdc=true"
 _ENCODERS = "fp4patch_"
 """In the name of every function of an encoder that is pasted into a header: that of its namespace."""
 _STANDARD = ("-std=c++17", "-O3")
+# Example: nvcc fatal   : Unsupported gpu architecture
 _NO_SUCH_ARCH = re.compile(r"nvcc fatal\s*: (?:Unsupported gpu architecture|Value '\S+' is not defined for option)")
+# Example: ptxas a.ptx, line 9; error   : Feature 'cvt' not supported on .target
 _EVERY_TIME = re.compile(r"^ptxas .*not supported on \.target|\A.*\): error: static assertion failed", re.MULTILINE)
 """Messages that end every such compilation: an instruction that the target does not have, and a static_assert."""
 _ERROR = re.compile(r"^.*\b(?:error|fatal)\b[^:\n]*:", re.MULTILINE)

@@ -52,7 +52,9 @@ def _in(spans: Sequence[range], lines: Sequence[int]) -> bool:
 
 _MARKER = re.compile(r'^# (\d+) "([^"]*)".*\n', re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "([^"]*)"', re.MULTILINE)
+# Example: \t.loc\t2 17
 _AT = re.compile(r"(?:^\s*\.loc\s+|\binlined_at )(\d+) (\d+)\b", re.MULTILINE)
+# Example: .visible .entry probe(\n\t.param .u64 probe_param_0\n)\n{
 _HEAD = re.compile(r"^(?:\.\w+\s+)*?\.(entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$]+)[^{;]*^\{", re.MULTILINE)
 _COMMENT = re.compile(r"//.*")
 _NAME = re.compile(r"[\w$]+")

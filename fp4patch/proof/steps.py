@@ -19,6 +19,7 @@ from fp4patch.core.store import key
 _STEP = "#$ "
 """Begins each line of ``nvcc --dryrun`` that sets a variable of the shell, or is a command."""
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+# Example: cicc -arch compute_120f "/tmp/probe.cpp1.ii"
 _COMPILES = re.compile(r'(?!.* -E ).*"(?P<text>[^"]+\.(?:ii|cudafe1\.cpp))"')  # none of the preprocessor
 _ARCH = re.compile(r" -arch compute_((\d+)\d([af]?)) ")
 _OF_HOST = re.compile(r" -D__CUDA_ARCH\w*(=\w+)?")  # macros that nothing of a preprocessed text asks for

@@ -171,6 +171,7 @@ def _located(instruction: Decoded, starts: Mapping[str, int]) -> Decoded:
 _LABEL = re.compile(r"`\(([.$\w]+)\)")
 _NOTE = re.compile(r'\s*\(\*".*?"\*\)')  # BRX R4 -0x130 (*"BRANCH_TARGETS .L_x_26,.L_x_27"*)
 _NO_COMMA = re.compile(r"^(U?R\d+) (?=\S)")  # RET.REL.NODEC R10 `(probe)
+# Example: 32@lo((probe + .L_x_0@srel))
 _PLACE = re.compile(r"32@(?P<half>lo|hi)\(\([$\w]+ \+ (?P<label>[.$\w]+)@srel\)\)")
 
 
@@ -205,17 +206,21 @@ def _split(operands: str) -> list[str]:
     return [part.strip() for part in re.findall(r"(?:\[[^\]]*\]|[^,\[])+", operands)] if operands else []
 
 
+# Example: -|R2|.reuse.H1_H1
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
     # .reuse applies to a cache, not to the value
     r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16|F32x2\.HI_LO(?:\.NP)?|F32))?(?:\.reuse)?"
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
+# Example: -1.5e-05
 _REAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|[-+](?:INF|QNAN)")
+# Example: -c[0x3][R2+0x10]
 _CONSTANT = re.compile(
     r"(?P<sign>[-~]?)(?P<bar>\|?)c\[(?P<bank>0x[0-9a-f]+)\]"
     r"\[(?P<register>U?R(?:Z|\d+))?\+?(?P<offset>-?0x[0-9a-f]+)?\](?P=bar)"
 )
+# Example: desc[UR4][R2.64+UR6+-0x10]
 _MEMORY = re.compile(
     r"(?:desc\[(?P<descriptor>UR\d+)\])?"
     r"\[(?P<base>U?R(?:Z|\d+)(?:\.(?:64|X4|X8|X16))?)(?:\+(?P<uniform>UR(?:Z|\d+)))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"

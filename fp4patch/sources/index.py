@@ -126,6 +126,7 @@ def cause_of(error: Exception) -> str:
     """Return the cause of an error in one line: of a failed connection the host and the system's message."""
     text = str(error).partition("\n")[0]
     if isinstance(error, requests.ConnectionError) and (host := re.search(r"host='([^']+)'", text)):
+        # Example: [Errno 111] Connection refused
         cause = re.search(r"\[Errno -?\d+\] ([\w ,]+)|(certificate verify failed[\w :-]*)|(timed out)", text)
         by = " through the proxy" if isinstance(error, requests.exceptions.ProxyError) else ""
         return f"no connection to {host[1]}{by}" + (
