@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Set
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -120,6 +121,62 @@ def test_an_expression_matches_the_examples_above_it() -> None:
         if not expression.fullmatch(example):
             wrong.append(f"{place}: {text}")
     assert wrong == [], "an expression matches its example as a whole"
+
+
+# Lines of each part, in all its files. If one grows by more than a twentieth, its line is changed, and says what for.
+SIZES = {
+    "commands": 3_586,
+    "core": 1_019,
+    "catalog": 1_399,
+    "cxx": 1_480,
+    "edits": 4_192,
+    "tree": 1_875,
+    "proof": 5_177,
+    "sass": 4_472,
+    "binaries": 2_602,
+    "doctor": 3_485,
+    "adapters": 1_069,
+    "images": 868,
+    "sources": 710,
+    "reference": 139,
+    "cli": 426,  # with console.py
+}
+
+
+def parts_of(package: Path) -> dict[str, int]:
+    """Return the lines of each part of a package; its command line is one part, of several modules."""
+    lines = Counter[str]()
+    for path in package.rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            place = path.relative_to(package)
+            part = place.parts[0] if len(place.parts) > 1 else "cli"
+            lines[part] += len(path.read_text(encoding="utf-8").splitlines())
+    return dict(lines)
+
+
+def grown(parts: Mapping[str, int]) -> list[str]:
+    """Return what to do about each part that has outgrown its line of the table."""
+    return [
+        f"{part} has {lines:,} lines, over 5 % more than {SIZES.get(part, 0):,}: "
+        "change its line in SIZES of tests/test_house.py, and say in it what the new lines are for"
+        for part, lines in sorted(parts.items())
+        if lines * 20 > SIZES.get(part, 0) * 21
+    ]
+
+
+def test_a_part_that_grows_says_what_for() -> None:
+    parts = parts_of(PACKAGE)
+    assert grown(parts) == []
+    assert SIZES.keys() == parts.keys()
+
+
+def test_a_part_has_outgrown_its_line_by_more_than_a_twentieth(tmp_path: Path) -> None:
+    size = SIZES["core"] * 21 // 20
+    (tmp_path / "core").mkdir()
+    for lines, expected in ((size, []), (size + 1, ["core has"])):
+        (tmp_path / "core/one.py").write_text("\n" * lines)
+        assert [said[:8] for said in grown(parts_of(tmp_path))] == expected
+    assert [said.partition(" has ")[0] for said in grown({"other": 1})] == ["other"]
 
 
 TARGET_NAME = re.compile(r"cutlass|vllm|flashinfer|qutlass|mlx|transformer_?engine", re.IGNORECASE)
