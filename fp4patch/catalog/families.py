@@ -1,4 +1,5 @@
-"""Expansion of TOML data in which one table stands for many: groups with shared keys, families, and ``extends``.
+"""Expansion of TOML data in which one table stands for many: groups with shared keys, families, and ``extends``; and of
+names of patterns.
 
 A table of a list can hold tables of its own kind, under the name of the list: its other keys are then defaults of
 these. With ``each = { N = [2, 4, 8] }`` a table stands for one table for each value, with ``{N}`` replaced in every
@@ -40,6 +41,27 @@ def extended(base: Table, over: Table) -> Table:
     if isinstance(base.get("rules"), list) and isinstance(over.get("rules"), list):
         both["rules"] = base["rules"] + over["rules"]
     return both
+
+
+def with_patterns(table: Table) -> Table:
+    """Return a variant's data with the expressions of ``[patterns]`` in place of their names in the rules.
+
+    A name that the table does not have stays, and is no expression.
+    """
+    patterns, rules = table.get("patterns"), table.get("rules")
+    if not isinstance(patterns, dict) or not isinstance(rules, list):
+        return table
+    return table | {"rules": [_without_names(rule, patterns) for rule in rules]}
+
+
+def _without_names(rule: Any, patterns: Table) -> Any:
+    if not isinstance(rule, dict):
+        return rule
+    conditions = {key: rule[key] for key in ("requires", "forbids") if isinstance(rule.get(key), list)}
+    return rule | {
+        key: [patterns.get(name, name) if isinstance(name, str) else name for name in names]
+        for key, names in conditions.items()
+    }
 
 
 def _group(item: Any, name: str) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from fp4patch.catalog.families import Table, expanded, extended
+from fp4patch.catalog.families import Table, expanded, extended, with_patterns
 from fp4patch.core.results import Problem
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Reader:
         if table is None:
             return None
         try:
-            value: T = _adapter(kind).validate_python(table | place, context=path.parent)
+            value: T = _adapter(kind).validate_python(with_patterns(table) | place, context=path.parent)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
                 expected = _EXPECTED.get(detail["type"], detail["msg"].removeprefix("Input should be "))

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
 from fp4patch.core.arch import Arch
-from fp4patch.core.table import SOME, Manifest, Regex, SomeText
+from fp4patch.core.table import SOME, Manifest, Regex, SomeText, must
 
 
 class Promise(StrEnum):
@@ -21,17 +21,27 @@ class Promise(StrEnum):
 Metric = Literal["branches", "local", "f64"]
 """Kind of instruction that a rule can exclude: branches and calls, accesses to local memory, double precision."""
 
+OperationPattern = Annotated[
+    Regex,
+    must(
+        lambda text: text.startswith("^"),
+        "a regular expression that begins with ^, or in a variant a name of [patterns]",
+    ),
+]
+"""Regular expression for an instruction with its modifiers and operands, from its name on: ``^F2FP\\..*\\bE2M1\\b``. In
+the file of a variant it is one, or a name that its ``[patterns]`` give to one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(Manifest):
     """Conditions on the machine code of some probes on some architectures.
 
     ``probes`` are globs over probe ids, ``arch`` globs over targets (``sm_121[af]``: with the architecture's suffix or
-    the family's), ``requires`` and ``forbids`` regular expressions searched in each instruction with its modifiers and
-    operands (``F2FP.… R1, R2, R3``), and ``without`` kinds of instructions that must not be there. All of these apply
-    to the patched tree. ``identical`` compares the code of both trees byte for byte. ``shorter`` compares their length:
-    code that the patch changes has fewer instructions than before, and no more branches, accesses of local memory or
-    F64. How many instructions there are is recorded and not stated here (``records/counts``).
+    the family's). An instruction matches each pattern of ``requires``, none one of ``forbids``; ``without`` has kinds
+    of instructions that must not be there. All of these apply to the patched tree. ``identical`` compares the code of
+    both trees byte for byte. ``shorter`` compares their length: code that the patch changes has fewer instructions than
+    before, and no more branches, accesses of local memory or F64. How many instructions there are is recorded and not
+    stated here (``records/counts``).
     """
 
     probes: Annotated[tuple[str, ...], SOME]
@@ -39,8 +49,8 @@ class Rule(Manifest):
     because: SomeText
     identical: bool = False
     shorter: bool = False
-    requires: tuple[Regex, ...] = ()
-    forbids: tuple[Regex, ...] = ()
+    requires: tuple[OperationPattern, ...] = ()
+    forbids: tuple[OperationPattern, ...] = ()
     without: tuple[Metric, ...] = ()
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from fp4patch.catalog.rule import Promise, Rule
+from fp4patch.catalog.rule import OperationPattern, Promise, Rule
 from fp4patch.core.table import SOME, ArchName, Manifest, Sha256, SomeText
 
 
@@ -58,6 +58,8 @@ class Variant(Manifest):
     """Options of all patches that take options. The options of a target's patch are added to them, or replace them."""
     promise: Promise = Promise.EXACT
     """Result of its conversions over all 2^32 inputs, wherever they are software."""
+    patterns: dict[str, OperationPattern] = field(default_factory=dict)
+    """Names of patterns, by which the variant's rules require and forbid instructions."""
     rules: tuple[Rule, ...] = ()
     image: Pins | None = None
     """Inputs of an image. None: no image is built of it."""

@@ -85,7 +85,19 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         ("variants/next3.toml", '"half_pair"', '"half_pear"', "options.encoder: one of half_pair,"),
         ("variants/next3.toml", "encoder =", "encodr =", "options.encoder: a value for this key"),
         ("variants/next2.toml", '"e2m1-converter"', '"e2m1"', "targets.cutlass: a patch that exists: cutlass/e2m1"),
-        ("variants/turbo.toml", "forbids = ['^", "forbids = ['(^", "rules[10].forbids[0]: a regular expression"),
+        (
+            "variants/turbo.toml",
+            'forbids = ["to-e2m1',
+            'forbids = ["to-e2',
+            "rules[10].forbids[0]: a regular expression that",
+        ),
+        (
+            "variants/turbo.toml",
+            'forbids = ["to-e2m1"',
+            "forbids = ['(^F2FP'",
+            "rules[10].forbids[0]: a regular expression",
+        ),
+        ("variants/turbo.toml", "[targets.", "[patterns]\nno = '('\n[targets.", "patterns.no: a regular expression"),
     ],
 )
 def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, old: str, new: str, key: str) -> None:
@@ -179,6 +191,12 @@ def test_a_variant_has_what_it_extends_and_its_own_has_the_last_word() -> None:
     assert others == options | {"encoder": "predicate_sum"}
     assert turbo2.rules[: len(turbo.rules)] == turbo.rules
     assert {rule.without for rule in turbo2.rules[len(turbo.rules) :]} == {("branches",)}
+
+
+def test_a_rule_has_the_expression_of_the_pattern_that_it_names(data: Path) -> None:
+    edit(data / "variants/turbo.toml", "[targets.", "[patterns]\nto-e2m1 = '^F2FP'\n[targets.")
+    named, own = load().variants["turbo"].rules[10], load(data).variants["turbo"].rules[10]
+    assert (named.forbids, own.forbids) == ((r"^F2FP\..*\bE2M1\b",), ("^F2FP",))
 
 
 @pytest.mark.parametrize("named", ["parts/nothing", "turbo2", "turbo"])
