@@ -119,7 +119,8 @@ def _load(root: Path) -> Catalog:
     if reader.problems:
         help_ = "docs/extending.md explains the layout, and has a table of all keys"
         raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
-    return Catalog(root, targets, {name: patch.completed() for name, patch in patches.items()}, variants)
+    completed = {name: patch.completed(targets[patch.target]) for name, patch in patches.items()}
+    return Catalog(root, targets, completed, variants)
 
 
 def _read(reader: Reader, kind: type[T], files: str, place: Callable[[Path], dict[str, str]]) -> list[T]:

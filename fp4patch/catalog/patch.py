@@ -10,6 +10,7 @@ from pydantic import Field
 
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
+from fp4patch.catalog.target import Target
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import (
     SOME,
@@ -92,8 +93,15 @@ class Patch(Manifest):
         """Identifier: ``cutlass/e2m1-guard``."""
         return f"{self.target}/{self.name}"
 
-    def completed(self) -> Patch:
-        """Return the patch with its id in its probes, and with an edit for each file of its diffs."""
-        probes = tuple(replace(probe, patch=self.id) for probe in self.probes)
-        edits = (part for edit in self.edits for part in edit.expanded(Path(self.directory)))
+    def completed(self, target: Target) -> Patch:
+        """Return the patch with its id in its probes, the files of each layout of its target, and an edit for each file
+        of its diffs."""
+        needs = [
+            probe.needs and replace(probe.needs, search=target.in_layouts(probe.needs.search)) for probe in self.probes
+        ]
+        probes = tuple(
+            replace(probe, patch=self.id, needs=need) for probe, need in zip(self.probes, needs, strict=True)
+        )
+        located = (replace(edit, search=target.in_layouts(edit.search)) for edit in self.edits)
+        edits = (part for edit in located for part in edit.expanded(Path(self.directory)))
         return replace(self, probes=probes, edits=tuple(edits))

@@ -29,7 +29,7 @@ class Needs(Manifest):
     """Condition on a tree for a probe to apply: a file, and C++ tokens that must or must not be in it."""
 
     search: Globs
-    """Globs relative to the tree; ``**`` is allowed. One matching file is enough."""
+    """Globs, relative to upstream's repository; ``**`` is allowed. One matching file is enough."""
     tokens: str = ""
     without: str = ""
     """Tokens of releases that the probe is not for, in any matching file: the patch has nothing to do there."""

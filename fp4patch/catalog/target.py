@@ -1,5 +1,6 @@
 """A target: the contents of ``patches/<target>/target.toml``, which describe one kind of source tree."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -181,7 +182,8 @@ class Target(Manifest):
     """The same for each other layout: a checkout, where ``marks`` are those of an installed package."""
     repository: dict[str, str] = field(default_factory=dict)
     """Beginnings of paths in an archive or an installed package, and what they are in upstream's repository, where that
-    has another layout: ``{"jit/" = "flashinfer/jit/"}``. The first that fits a path counts."""
+    has another layout: ``{"jit/" = "flashinfer/jit/"}``. The first that fits a path counts. Patches name files as the
+    repository does, and are for both."""
     version: StatedVersion
     include: tuple[str, ...]
     """Include directories, relative to the tree, for the compilation of a probe."""
@@ -234,6 +236,17 @@ class Target(Manifest):
         """Return the path in upstream's repository of a file of a tree, in whatever layout the tree is."""
         begin = next((begin for begin in self.repository if path.startswith(begin)), "")
         return self.repository.get(begin, "") + path.removeprefix(begin)
+
+    def in_layouts(self, globs: Iterable[str]) -> tuple[str, ...]:
+        """Return globs of files of upstream's repository, and ahead of each one those of the same files elsewhere."""
+        return tuple(
+            place
+            for glob in globs
+            for place in (
+                *(here + glob.removeprefix(there) for here, there in self.repository.items() if glob.startswith(there)),
+                glob,
+            )
+        )
 
     def missing(self, tree: Path) -> list[str]:
         """Return the missing marks of the layout with the fewest missing; none if a tree of this kind is there."""

@@ -205,6 +205,20 @@ def test_a_variant_that_extends_nothing_or_itself_is_refused(data: Path, named: 
     assert any(": extends: a valid file" in line for line in problems(data))
 
 
+def test_a_patch_names_the_files_of_upstreams_repository_and_finds_them_in_every_layout() -> None:
+    patches = load().patches
+    (probe,) = (probe for probe in patches["flashinfer/e2m1-asm"].probes if probe.name == "float8-to-e2m1-math")
+    assert probe.needs
+    assert probe.needs.search == ("data/include/flashinfer/math.cuh", "include/flashinfer/math.cuh")
+    (edit,) = patches["flashinfer/arch-suffix"].edits
+    assert edit.search == ("compilation_context.py", "flashinfer/compilation_context.py")
+    assert {*patches["flashinfer/e2m1-asm"].edits[0].search} >= {
+        "data/csrc/**/*.cu",
+        "csrc/**/*.cu",
+        "experimental/**/*.cu",
+    }
+
+
 def test_each_target_names_the_files_with_tests_for_exactly_sm120() -> None:
     catalog = load()
     assert {patch.target for patch in catalog.patches.values() if patch.exact_tests} == catalog.targets.keys()
