@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt, StrictFloat, StrictInt
 
 from fp4patch.core.arch import Arch
-from fp4patch.core.table import ArchName, FileBeside, FolderBeside, Globs, Manifest
+from fp4patch.core.table import SOME, ArchName, FileBeside, FolderBeside, Globs, Manifest
 
 CARD = Arch(12, 0, "a")
 """The RTX PRO 6000's own target: what the others are compared with."""
@@ -41,6 +43,8 @@ Format = Literal["float64", "float32", "float16", "bfloat16", "e2m1", "e2m3", "e
 BITS: Mapping[str, int] = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "e2m1": 4, "e2m3": 6, "e3m2": 6}
 """Bits of each format's codes."""
 
+Reciprocal = Literal["exact", "up", "down", "any"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Executes(Manifest):
@@ -51,8 +55,11 @@ class Executes(Manifest):
     """
 
     input: Format
+    """Format of the values."""
     lanes: int
+    """Number of values of a record."""
     output: Format = "e2m1"
+    """Format of what it stores."""
     rounding: Literal["nearest", "stochastic"] = "nearest"
     """``stochastic``: a record has random words behind its values, one for four of them."""
     sampled: bool | Literal["with-branches", "pristine-with-branches"] = False
@@ -85,6 +92,125 @@ class Executes(Manifest):
         )
 
 
+Number = StrictInt | StrictFloat
+
+NumberType = Literal[
+    "uint8",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+]
+"""Type of an argument, or of the elements of an array."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument(Manifest):
+    """A parameter of a kernel: a number, or a pointer to an array, which has a ``count`` or consists of ``blocks``."""
+
+    type: NumberType | None = None
+    """Type of the number, or of the array's elements."""
+    count: PositiveInt | None = None
+    """Number of elements of an array. None: the parameter is a number."""
+    values: tuple[Number | tuple[Number, ...], ...] = ()
+    """Of a number, each launch takes the next one. An array has these values over and over; if they are lists, each
+    launch takes the next list. An array without any has seeded ones."""
+    out: bool = False
+    """True if the kernel may write the array."""
+    blocks: PositiveInt | None = None
+    """Number of blocks of 16 values that an array has, of the type that ``quantizes`` reads."""
+
+    def __post_init__(self) -> None:
+        if self.blocks:
+            if self.type or self.count or self.values or self.out:
+                raise ValueError("blocks without another key")
+            return
+        if not self.type:
+            raise ValueError("a type, or blocks")
+        if not self.count and (self.out or not self.values or self.lists):
+            raise ValueError("values of a number, or the count of an array")
+        if self.lists and len(self.lists) != len(self.values):
+            raise ValueError("values that are all numbers, or all lists")
+        for value in (value for listed in self.lists or [self.values] for value in listed):
+            if not _fits(value, self.type):
+                raise ValueError(f"values of the type {self.type}")
+
+    @property
+    def lists(self) -> tuple[tuple[Number, ...], ...]:
+        """The values of each launch, if they are lists."""
+        return tuple(value for value in self.values if isinstance(value, tuple))
+
+    @property
+    def alternatives(self) -> int:
+        """Number of launches in which it differs."""
+        return len(self.lists) if self.count else len(self.values)
+
+
+def _fits(value: object, kind: str) -> bool:
+    if "float" in kind:
+        return True
+    bits, unsigned = int(kind.lstrip("uint")), kind[0] == "u"
+    return isinstance(value, int) and -(1 << bits - 1) * (not unsigned) <= value < 1 << bits - (not unsigned)
+
+
+Extent = PositiveInt | Annotated[tuple[PositiveInt, ...], Field(min_length=1, max_length=3)]
+"""Size of a grid or a block: a number, or one for each dimension."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchSeries(Manifest):
+    """Launches of a kernel. Where a key or an argument has a list of alternatives, each launch takes the next of them,
+    and after the last one the first again. There are as many launches as the longest list has."""
+
+    arguments: Annotated[tuple[Argument, ...], SOME]
+    """The parameters, in their order."""
+    block: PositiveInt | Annotated[tuple[Extent, ...], SOME]
+    """Number of threads in a block, or alternatives. One of several dimensions is a list: ``[[8, 16]]``."""
+    grid: PositiveInt | Annotated[tuple[Extent, ...], SOME] = 1
+    """Number of blocks, likewise."""
+    reciprocals: Annotated[tuple[Reciprocal, ...], SOME] = ("any", "exact")
+    """Results of MUFU.RCP: the rounded quotient, the float above or below it in magnitude, or any of these."""
+
+    @property
+    def alternatives(self) -> int:
+        """Number of launches."""
+        listed = [len(of) for of in (self.block, self.grid, self.reciprocals) if isinstance(of, tuple)]
+        return max(*listed, *(argument.alternatives for argument in self.arguments))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageCache(Manifest):
+    """A KV cache of vLLM that is filled in one launch."""
+
+    pages: PositiveInt
+    """Number of pages."""
+    tokens: PositiveInt
+    """Number of tokens in a page, a multiple of four."""
+    heads: PositiveInt
+    """Number of heads of keys, and of values."""
+    head: PositiveInt
+    """Number of values in a head, a multiple of 16."""
+    by_heads: bool
+    """True if a page has the tokens of each head, else the heads of each token."""
+    scales: tuple[float, float]
+    """Global scales of K and of V."""
+    reciprocal: Reciprocal
+    """Result of MUFU.RCP."""
+
+    def __post_init__(self) -> None:
+        if self.tokens % 4 or self.head % 16:
+            raise ValueError("tokens in fours, and a head of blocks of 16 values")
+
+    @property
+    def data(self) -> int:
+        """Bytes of the codes of K, or of V, in a page; an eighth of them are block scales behind these."""
+        return self.tokens * self.heads * self.head // 2
+
+
 @dataclass(frozen=True, kw_only=True)
 class Quantizes(Manifest):
     """Statement that a probe's kernel quantizes: to E2M1 codes and a scale for every 16 values.
@@ -92,40 +218,44 @@ class Quantizes(Manifest):
     It gives on each target the bytes that upstream's gives on sm_120a. ``linear``: the parameters are pointers to the
     values, the global scale, the codes and the scales; each thread takes 8 values. ``swizzled``: also the numbers of
     rows and of columns (32 bits each), and row r is that of block r of threads; the scales are in the order that
-    ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
-    accumulators for each block of threads. ``minimax``: ``storeNvfp4CacheElems`` of vLLM, a row of 128 values for each
-    warp; the parameters are pointers to the values, the scale and the pages, and the number of tokens in a page.
-    ``kv-pages``: ``reshape_and_cache_nvfp4_kernel`` of vLLM, a token for each block of threads; the parameters are
-    pointers to keys, values, their two scales, slots and pages, and the numbers of heads, of values of a head, of
-    tokens of a page, and 1 if a page has tokens by heads. Not the bytes of these pages are compared but what attention
-    kernels read there: in patched code for SM12x, the block scales of V in the order of the tokens.
+    ``mma`` reads. Kernels with other parameters have them in ``launch``.
     """
 
     input: Literal["float32", "float16", "bfloat16"]
-    layout: Literal["linear", "swizzled", "gemv", "minimax", "kv-pages"] = "linear"
+    """Format of the values."""
+    layout: Literal["linear", "swizzled"] = "linear"
+    """Its parameters, and the order of its scales."""
+    launch: LaunchSeries | None = None
+    """Its launches, if its parameters are of no layout."""
+    caches: tuple[PageCache, ...] = ()
+    """KV caches that ``reshape_and_cache_nvfp4_kernel`` of vLLM fills, one in each launch, with a token for each block
+    of threads. The parameters are pointers to keys, values, their two scales, slots and pages, and the numbers of
+    heads, of values of a head, of tokens of a page, and 1 if a page has tokens by heads. Not the bytes of the pages are
+    compared but what attention kernels read there: in patched code for SM12x, the block scales of V in the order of the
+    tokens."""
     pristine_from: int = 0
     """As in :class:`Executes`."""
 
+    def __post_init__(self) -> None:
+        if self.launch and self.caches:
+            raise ValueError("launch or caches")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Launches(Manifest):
+class Launches(LaunchSeries):
     """Statement that kernels give on each target the bytes that upstream's give on sm_120a, for the same arguments.
 
     It is for whole kernels. Every conversion in upstream's machine code must run in one of the launches.
     """
 
-    arguments: tuple[str, ...]
-    """The parameters in their order: ``bfloat16[512]`` is an array of seeded values, ``int64[8] range`` and
-    ``int32[4] 0 3`` have these values over and over, ``out uint8[64]`` is one that the kernel may write. ``int32 3|1``
-    is a number, of which each launch takes the next."""
-    block: int
-    """Number of threads in a block."""
-    grid: int = 1
-    """Number of blocks."""
     kernels: str = "*"
     """Glob of the names of the kernels in the object file."""
     pristine_from: int = 0
     """As in :class:`Executes`."""
+
+    def __post_init__(self) -> None:
+        if any(argument.blocks for argument in self.arguments):
+            raise ValueError("arguments with a type: blocks are of what quantizes reads")
 
 
 def stored_bits(form: Format) -> int:

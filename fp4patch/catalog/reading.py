@@ -38,7 +38,9 @@ class Reader:
             value: T = _adapter(kind).validate_python(with_patterns(table) | place, context=path.parent)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
-                expected = _EXPECTED.get(detail["type"], detail["msg"].removeprefix("Input should be "))
+                expected = _EXPECTED.get(
+                    detail["type"], detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+                )
                 found = "none" if detail["type"] == "missing" else repr(detail["input"])
                 self.wrong(path, detail["loc"], expected, found if len(found) <= 80 else f"{found[:77]}...")
             return None

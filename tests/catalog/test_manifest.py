@@ -106,6 +106,60 @@ def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, ol
     assert any(problem.startswith(f"{file}: {key}") for problem in found), found
 
 
+FLASHINFER, KV = "patches/flashinfer/e2m1-asm/patch.toml", "patches/vllm/kv-scales/patch.toml"
+SMOOTH = '{ type = "float32", count = 1, values = [37.5] },'
+"""An argument of the first probe with launches."""
+
+
+@pytest.mark.parametrize(
+    ("new", "key", "expected"),
+    [
+        ('{ type = "float31", count = 1 },', "launches.arguments[3].type", "'uint8', 'int32',"),
+        ('{ type = "float32", count = 0 },', "launches.arguments[3].count", "greater than 0"),
+        ('{ type = "float32" },', "launches.arguments[3]", "values of a number, or the count of an array"),
+        ('{ type = "int32", values = [1], out = true },', "launches.arguments[3]", "values of a number, or the count"),
+        ("{ count = 5 },", "launches.arguments[3]", "a type, or blocks"),
+        ("{ blocks = 5 },", "launches", "arguments with a type"),
+        ("{ blocks = 5, out = true },", "launches.arguments[3]", "blocks without another key"),
+        ('{ type = "uint8", values = [256] },', "launches.arguments[3]", "values of the type uint8"),
+        ('{ type = "int32", values = [1, -2147483649] },', "launches.arguments[3]", "values of the type int32"),
+        ('{ type = "int32", values = [1.5] },', "launches.arguments[3]", "values of the type int32"),
+        (
+            '{ type = "int32", count = 2, values = [1, [2]] },',
+            "launches.arguments[3]",
+            "values that are all numbers, or",
+        ),
+        ('{ type = "int32", values = ["3|1"] },', "launches.arguments[3].values[0]", "a valid integer"),
+        ('"float32[1] 37.5",', "launches.arguments[3]", "a dictionary or an instance of Argument"),
+        ('{ type = "int32", of = 3 },', "launches.arguments[3].of", "no key of this name"),
+    ],
+)
+def test_a_slip_in_the_arguments_of_a_launch_is_found_when_the_catalog_loads(
+    data: Path, new: str, key: str, expected: str
+) -> None:
+    number = [probe.name for probe in load().patches["flashinfer/e2m1-asm"].probes].index("kernels-smooth-fast")
+    edit(data / FLASHINFER, SMOOTH, new)
+    found = problems(data)
+    assert any(problem.startswith(f"{FLASHINFER}: probes[{number}].{key}") and expected in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("tokens = 16", "tokens = 18", "quantizes.caches[0]: tokens in fours"),
+        ("scales = [1.0, 0.37]", "scales = [1.0]", "quantizes.caches[0].scales[1]: a value for this key"),
+        (
+            'reciprocal = "exact"',
+            'reciprocal = "right"',
+            "quantizes.caches[0].reciprocal: 'exact', 'up', 'down' or 'any'",
+        ),
+    ],
+)
+def test_a_slip_in_a_page_cache_is_found_when_the_catalog_loads(data: Path, old: str, new: str, key: str) -> None:
+    edit(data / KV, old, new)
+    assert any(problem.startswith(f"{KV}: probes[0].{key}") for problem in problems(data))
+
+
 def test_a_patch_for_a_target_that_is_not_there_is_refused(data: Path) -> None:
     shutil.copytree(data / "patches/mlx/family-guard", data / "patches/tensorrt/family-guard")
     (found,) = problems(data)

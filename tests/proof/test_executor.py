@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cubins import compile_cuda, disassembled
 
-from fp4patch.catalog.probe import Executes, Launches
+from fp4patch.catalog.probe import Argument, Executes, Launches
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict
@@ -156,7 +156,9 @@ def test_a_kernel_that_stores_elsewhere_fails(build: Build, ran: Callable[..., E
 
 
 def test_a_whole_kernel_is_compared_with_upstreams_for_the_card(build: Build, ran: Callable[..., Executed]) -> None:
-    does = Launches(arguments=("bfloat16[512]", "out uint32[64]"), block=64)
+    does = Launches(
+        arguments=(Argument(type="bfloat16", count=512), Argument(type="uint32", count=64, out=True)), block=64
+    )
 
     def whole(called: str, arch: Arch, side: SideName) -> ProbeCode:
         return replace(build(called, arch, side, Promise.EXACT), does=does)

@@ -12,4 +12,5 @@ def test_the_page_has_the_keys_of_every_operation_and_their_meanings() -> None:
     for kind in get_args(Edit):
         assert f"**`{kind.op}`.**" in text
     assert "| `find` | a string, required | Code to replace. |" in text
+    assert "| `block` | a number or a list, required | Number of threads in a block, or alternatives." in text
     assert re.search(r"\|\s*\|$", text, re.MULTILINE) is None, "a key without a meaning"

@@ -5,18 +5,28 @@ pair of lanes, with the results of ``fp4patch.reference``. Launches differ in th
 its bound, and in the poison in memory that the launch does not define.
 """
 
-import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fp4patch.catalog.probe import BITS, Executes, Format, Launches, Quantizes, stored_bits
+from fp4patch.catalog.probe import (
+    BITS,
+    Argument,
+    Executes,
+    Extent,
+    Format,
+    Launches,
+    LaunchSeries,
+    PageCache,
+    Quantizes,
+    stored_bits,
+)
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.execution.result import Ran
 from fp4patch.proof.execution.stochastic import SCALE
@@ -31,10 +41,11 @@ from fp4patch.reference.formats import (
     pack,
     random_bytes,
 )
-from fp4patch.sass.grid import RECIPROCALS, Array, Launch, Reciprocal, pointers
+from fp4patch.sass.grid import Array, Launch, Reciprocal, pointers
 from fp4patch.sass.immediates import corners
 from fp4patch.sass.listing import Listing
 
+T = TypeVar("T")
 Bytes = NDArray[np.uint8]
 _KINDS: dict[int, Any] = {64: np.uint64, 32: np.uint32, 16: np.uint16}
 """NumPy's integers of so many bits; codes of fewer take a byte."""
@@ -49,17 +60,13 @@ _POISON = (0x2545F491, 0xDA3E39CB)
 
 
 def launches(does: Quantizes | Launches) -> tuple[Launch, ...]:
-    """Return the launches of a kernel; of a whole one, one for each of its numbers' alternatives, at least two."""
+    """Return the launches of a kernel."""
     if isinstance(does, Launches):
-        alternatives = max(argument.count("|") for argument in does.arguments) + 1
-        all_of_them: Iterable[Launch] = (_launch(does, number) for number in range(max(2, alternatives)))
+        all_of_them = _series(does)
+    elif does.launch:
+        all_of_them = _series(does.launch, does.input)
     else:
-        layouts: dict[str, Callable[[Quantizes], Iterator[Launch]]] = {
-            "gemv": _gemv,
-            "minimax": _pages,
-            "kv-pages": _kv_pages,
-        }
-        all_of_them = layouts.get(does.layout, _rows)(does)
+        all_of_them = _pages(does) if does.caches else _rows(does)
     return tuple(replace(launch, poison=_POISON[number % 2]) for number, launch in enumerate(all_of_them))
 
 
@@ -72,9 +79,10 @@ def beside(
     of V ``in_order``, or as those do.
     """
     of, what = launches(does), "bytes"
-    if isinstance(does, Quantizes) and does.layout == "kv-pages":
+    if isinstance(does, Quantizes) and does.caches:
         what = "bytes that attention kernels read in pages,"
-        expected, stored = _as_read(expected), stored if in_order else _as_read(stored)
+        expected = _as_read(does.caches, expected)
+        stored = stored if in_order else _as_read(does.caches, stored)
     inputs, wrong, first = 0, 0, ""
     for launch, right, got in zip(of, expected, stored, strict=True):
         before, shall, found = (
@@ -106,71 +114,11 @@ def _rows(quantizes: Quantizes) -> Iterator[Launch]:
         yield Launch((rows, 1, 1), (size, 1, 1), parameters, arrays, kind)
 
 
-def _gemv(_: Quantizes) -> Iterator[Launch]:
-    columns, every = 256, blocks("float32")
-    for number, scale in enumerate((1.0, 0.37, 1e-3, 640.0)):
-        taken = every[number :: len(every) // (columns * 16)][: columns * 16]
-        batches = len(taken) // columns
-        arrays = _placed([taken.tobytes()], len(taken) * 8, columns * 128 * batches)
-        # GemvEpilogueWithScalingFactor::Params: D and its stride, the scales, alpha, beta, st, the strides of a batch.
-        parameters = struct.pack(
-            "<QqQfffIqq", arrays[1].address, 0, arrays[2].address, 1, 0, scale, 0, columns * 128, columns * 16
-        )
-        parameters += struct.pack("<Q", arrays[0].address)
-        yield Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, _SCALES[number][1])
-
-
 def _pages(quantizes: Quantizes) -> Iterator[Launch]:
-    """Yield launches that fill pages: a slot has the codes of its tokens, then their scales.
-
-    With a scale that is not 1, vLLM's function relies on the reciprocals of E4M3 values being the rounded ones, as its
-    authors measured. So MUFU.RCP gives these there.
-    """
-    head, bits = 128, blocks(quantizes.input)  # values of a token
-    shapes: tuple[tuple[float, Reciprocal, int, int], ...] = ((1.0, "any", 16, 8), (0.37, "exact", 64, 2))
-    for scale, kind, tokens, warps in (*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1)):
-        slots = len(bits) * 16 // head // tokens // 2 * 2
-        taken = bits[: slots * tokens * head // 16]
-        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], len(taken) * 9)
-        parameters = pointers(arrays) + struct.pack("<i", tokens)
-        yield Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind)
-
-
-@dataclass(frozen=True)
-class _Cache:
-    """A KV cache that is filled."""
-
-    pages: int
-    tokens: int
-    """Number of tokens in a page."""
-    heads: int
-    head: int
-    """Number of values in a head."""
-    by_heads: bool
-    """True if a page has the tokens of each head, else the heads of each token."""
-    scales: tuple[float, float]
-    """Global scales of K and of V."""
-    reciprocal: Reciprocal
-
-    @property
-    def data(self) -> int:
-        """Bytes of the codes of K, or of V, in a page; an eighth of them are block scales behind these."""
-        return self.tokens * self.heads * self.head // 2
-
-
-_CACHES = (
-    _Cache(8, 16, 2, 128, True, (1.0, 0.37), "exact"),
-    _Cache(8, 16, 2, 128, False, (0.37, 1.0), "up"),
-    _Cache(4, 32, 3, 64, True, (2688.0, 81.3), "down"),
-    _Cache(2, 64, 1, 256, False, (1.0, 1.0), "any"),
-)
-
-
-def _kv_pages(quantizes: Quantizes) -> Iterator[Launch]:
     """Yield launches that fill pages in no order of their slots: a few slots stay empty, and tokens without a slot are
     among them."""
     random, bits = np.random.default_rng(22), blocks(quantizes.input)
-    for filled in _CACHES:
+    for filled in quantizes.caches:
         slots = random.permutation(filled.pages * filled.tokens).astype(np.int64)
         slots[::29] = -1
         row = filled.heads * filled.head
@@ -182,14 +130,14 @@ def _kv_pages(quantizes: Quantizes) -> Iterator[Launch]:
         yield Launch((len(slots), 1, 1), (threads, 1, 1), parameters, arrays, filled.reciprocal)
 
 
-def _as_read(stored: list[list[bytes]]) -> list[list[bytes]]:
+def _as_read(caches: Sequence[PageCache], stored: list[list[bytes]]) -> list[list[bytes]]:
     """Return the caches with the block scales of V in the order in which the kernels of SM100 read them.
 
     A page has the codes of K, its block scales by tokens and heads, and the same of V. Those kernels find V's scales
     elsewhere: four tokens have a matrix, of a row for each scale.
     """
     read = list[list[bytes]]()
-    for filled, (content,) in zip(_CACHES, stored, strict=True):
+    for filled, (content,) in zip(caches, stored, strict=True):
         pages = np.frombuffer(content, dtype=np.uint8).reshape(filled.pages, 2, -1).copy()
         shape = (filled.heads, filled.tokens) if filled.by_heads else (filled.tokens, filled.heads)
         scales = pages[:, 1, filled.data :].reshape(filled.pages, *shape, -1)
@@ -246,37 +194,52 @@ def _placed(inputs: Sequence[bytes], *outputs: int) -> tuple[Array, ...]:
     return tuple(Array(_AT + _APART * at, content, at >= len(inputs)) for at, content in enumerate(contents))
 
 
-_ARGUMENT = re.compile(r"(?P<out>out )?(?P<type>[a-z]+\d+)(?:\[(?P<count>\d+)\])?(?: (?P<values>\S.*))?")
+def _series(of: LaunchSeries, form: str = "") -> Iterator[Launch]:
+    """Yield launches with the arguments that a probe states; ``form`` is the format of its blocks."""
+    for number in range(of.alternatives):
+        arrays, parameters = list[Array](), b""
+        random = np.random.default_rng(18 + number)
+        for argument in of.arguments:
+            if argument.blocks or argument.count:
+                content = (
+                    _chosen(form, argument.blocks, number) if argument.blocks else _content(argument, number, random)
+                )
+                array = Array(_AT + _APART * len(arrays), content, argument.out)
+                arrays.append(array)
+                parameter = pointers([array])
+            else:
+                parameter = _bits_of(np.array([_next(argument.values, number)]), str(argument.type)).tobytes()
+            parameters += bytes(-len(parameters) % len(parameter)) + parameter
+        grid, block = (_extent(extent, number) for extent in (of.grid, of.block))
+        yield Launch(grid, block, parameters, tuple(arrays), _next(of.reciprocals, number))
 
 
-def _launch(does: Launches, number: int) -> Launch:
-    arrays, parameters = list[Array](), b""
-    random = np.random.default_rng(18 + number)
-    for argument in does.arguments:
-        found = _ARGUMENT.fullmatch(argument)
-        if not found or (found["type"] != "bfloat16" and not hasattr(np, found["type"])):
-            raise ProofError(
-                f"argument {argument!r} is not understood", help="for example out bfloat16[512], int32 3|1"
-            )
-        if found["count"] is None:
-            of = (found["values"] or "0").split("|")
-            content = np.dtype(found["type"]).type(of[number % len(of)]).tobytes()
-            parameters += bytes(-len(parameters) % len(content)) + content
-            continue
-        array = Array(_AT + _APART * len(arrays), _content(found, random), bool(found["out"]))
-        arrays.append(array)
-        parameters += bytes(-len(parameters) % 8) + pointers([array])
-    kind = RECIPROCALS[-1 - number % 2 * 3]
-    return Launch((does.grid, 1, 1), (does.block, 1, 1), parameters, tuple(arrays), kind)
+def _next(alternatives: Sequence[T], number: int) -> T:
+    """Return what a launch takes of the alternatives."""
+    return alternatives[number % len(alternatives)]
 
 
-def _content(found: re.Match[str], random: np.random.Generator) -> bytes:
+def _extent(stated: int | Sequence[Extent], number: int) -> tuple[int, int, int]:
+    """Return the size of a launch's grid or block in each dimension."""
+    extent = stated if isinstance(stated, int) else _next(stated, number)
+    x, y, z, *_ = (*((extent,) if isinstance(extent, int) else extent), 1, 1)
+    return x, y, z
+
+
+def _chosen(form: str, count: int, number: int) -> bytes:
+    """Return so many blocks of all, evenly spread, and each launch others if that leaves any."""
+    every = blocks(form)
+    step = len(every) // count
+    return every[number % step :: step][:count].tobytes()
+
+
+def _content(argument: Argument, number: int, random: np.random.Generator) -> bytes:
     """Return the given values over and over, or seeded ones: finite floats, some of them ties of E2M1."""
-    kind, count = found["type"], int(found["count"])
-    if found["values"]:
-        given = np.arange(count) if found["values"] == "range" else np.resize(found["values"].split(), count)
-        return given.astype(kind).tobytes()
-    if found["out"]:
+    kind, count = str(argument.type), argument.count or 0
+    if argument.values:
+        given = np.resize(_next(argument.lists, number) if argument.lists else argument.values, count)
+        return _bits_of(given, kind).tobytes()
+    if argument.out:
         return bytes([_FILL]) * (count * (BITS.get(kind) or 8 * np.dtype(kind).itemsize) // 8)
     if "float" not in kind:
         return random.integers(0, 256, count * np.dtype(kind).itemsize, dtype=np.uint8).tobytes()
@@ -286,8 +249,8 @@ def _content(found: re.Match[str], random: np.random.Generator) -> bytes:
     return _bits_of(values, kind).tobytes()
 
 
-def _bits_of(values: NDArray[np.float64], form: str) -> NDArray[Any]:
-    """Return numbers in a format of floats, bfloat16 truncated."""
+def _bits_of(values: NDArray[Any], form: str) -> NDArray[Any]:
+    """Return numbers in a type, bfloat16 truncated."""
     if form == "bfloat16":
         return (values.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
     return values.astype(form)
