@@ -2,9 +2,10 @@
 
     fp4patch verify --variant next3 --json counts.json TREE && python -m tools.record_counts counts.json
 
-A limit is the largest count of all releases that were recorded, and 15 % more: verify fails above it. Documents
-of further releases are added to what there is; to measure anew, delete the variant's file, or a line of it, first. Rows
-that failed are left out, but for the comparison with the record itself: longer code that is meant is recorded this way.
+A row has the largest counts of all releases that were recorded, and takes the place of limits that a person set.
+Documents of further releases are added to what there is; to measure anew, delete the variant's file, or a line of it,
+first. Rows that failed are left out, but for the comparison with the record itself: longer code that is meant is
+recorded this way.
 """
 
 import json
@@ -14,40 +15,42 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.core.errors import Fp4PatchError
-from fp4patch.proof.counts import METRICS, RULE, TOLERANCE, file_of, recorded, release_of
-
-Recorded = dict[str, dict[str, dict[str, str]]]
+from fp4patch.proof.counts import METRICS, RULE, Records, Row, file_of, recorded, release_of
 
 
-def add(records: Recorded, report: Mapping[str, Any]) -> None:
-    """Put the rows of one tree's document into the records of its variant."""
-    probes = records.setdefault(release_of(report["toolchain"]["nvcc"]), {})
+def add(records: Records, report: Mapping[str, Any]) -> Records:
+    """Return the records of a variant with the rows of one tree's document."""
+    added, compiler = dict(records), release_of(report["toolchain"]["nvcc"])
     for row in report["results"]:
         failed = [check["rule"] for check in row["checks"] if check["verdict"] != "pass" and check["rule"] != RULE]
         if failed or row["kind"] != "sass" or row["identical"] or not row["after"]:
             continue
-        rows = probes.setdefault(row["probe"], {})
-        known = rows.get(row["arch"], "0 0 0 0").split(" ")
-        limits = (row["after"][name] * (100 + TOLERANCE) // 100 for name in METRICS)
-        larger = (old if old == "*" else str(max(int(old), new)) for old, new in zip(known, limits, strict=True))
-        rows[row["arch"]] = " ".join(larger)
+        name, counts = (compiler, row["probe"], row["arch"]), [row["after"][metric] for metric in METRICS]
+        known = added.get(name)
+        if known and known.counted:
+            counts = [max(old or 0, new) for old, new in zip(known.numbers, counts, strict=True)]
+        added[name] = Row(tuple(counts), counted=True)
+    return added
 
 
-def text(records: Recorded, releases: Mapping[str, Iterable[str]]) -> str:
-    """Return the file of a variant: one line for each probe, with the targets that have the same counts together."""
-    data: dict[str, Any] = {"releases": {target: sorted(found) for target, found in sorted(releases.items())}}
-    lines = [f'{{\n"releases": {json.dumps(data["releases"])},\n"counts": {{']
-    for compiler, probes in sorted(records.items()):
-        lines.append(f'"{compiler}": {{')
-        rows = []
-        for probe, targets in sorted(probes.items()):
-            grouped: dict[str, list[str]] = {}
-            for arch, counts in sorted(targets.items()):
-                grouped.setdefault(counts, []).append(arch)
-            rows.append(f"{json.dumps(probe)}: {json.dumps({key: ' '.join(archs) for key, archs in grouped.items()})}")
-        lines += [",\n".join(rows), "},"]
-    lines[-1] = "}" if records else lines[-1]
-    return "\n".join([*lines, "}", "}", ""])
+def text(records: Records, releases: Mapping[str, Iterable[str]]) -> str:
+    """Return the file of a variant: a line for each probe and target."""
+    parts = [
+        f'"metrics": {json.dumps(METRICS)}',
+        f'"releases": {json.dumps({target: sorted(found) for target, found in sorted(releases.items())})}',
+        f'"counts": {_rows(records, counted=True)}',
+        f'"limits": {_rows(records, counted=False)}',
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _rows(records: Records, *, counted: bool) -> str:
+    compilers: dict[str, list[str]] = {}
+    for (compiler, probe, arch), row in sorted(records.items()):
+        if row.counted is counted:
+            compilers.setdefault(compiler, []).append(f'"{probe} {arch}": {json.dumps(row.numbers)}')
+    parts = [f'"{compiler}": {{\n' + ",\n".join(rows) + "\n}" for compiler, rows in compilers.items()]
+    return "{\n" + ",\n".join(parts) + "\n}" if parts else "{}"
 
 
 def record(documents: Iterable[Path]) -> None:
@@ -60,11 +63,7 @@ def record(documents: Iterable[Path]) -> None:
             releases = known["releases"]
             releases[report["target"]] = {*releases.get(report["target"], ()), report["version"]}
             recorded.cache_clear()
-            records: Recorded = {
-                compiler: {probe: dict(rows) for probe, rows in probes.items()}
-                for compiler, probes in recorded(file).items()
-            }
-            add(records, report)
+            records = add(recorded(file), report)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text(records, releases), encoding="utf-8")
 

@@ -15,7 +15,7 @@ from fp4patch.core.results import Problem, Verdict, verdict_on
 from fp4patch.core.wording import counted
 from fp4patch.proof import counts
 from fp4patch.proof.compile import Pair
-from fp4patch.proof.counts import METRICS, limit_of, numbers
+from fp4patch.proof.counts import METRICS, Row, numbers, row_of
 from fp4patch.proof.evidence import Evidence, OnRow
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.machine_code import defined_once
@@ -79,9 +79,9 @@ def by_rules(evidence: Evidence) -> Iterator[OnRow]:
 def by_counts(evidence: Evidence) -> Iterator[OnRow]:
     """Yield the comparison of changed code with the variant's recorded counts, where it has some."""
     for pair in evidence.compiled.pairs:
-        limit = _limit(evidence.subject, pair)
-        if limit and pair.after.listing and not pair.identical:
-            yield OnRow(pair.probe.id, pair.arch, counts.check(limit, pair.after.listing))
+        row = _recorded(evidence.subject, pair)
+        if row and pair.after.listing and not pair.identical:
+            yield OnRow(pair.probe.id, pair.arch, counts.check(row, pair.after.listing))
 
 
 def by_effects(evidence: Evidence) -> Iterator[OnRow]:
@@ -126,8 +126,8 @@ def rows(evidence: Evidence, checks: Mapping[tuple[str, Arch], Sequence[Check]])
     )
 
 
-def _limit(subject: Subject, pair: Pair) -> str:
-    return limit_of(subject.records, subject.toolchain.info.nvcc, pair.probe.id, pair.arch)
+def _recorded(subject: Subject, pair: Pair) -> Row | None:
+    return row_of(subject.records, subject.toolchain.info.nvcc, pair.probe.id, pair.arch)
 
 
 def _is_unrecorded(subject: Subject, pair: Pair) -> bool:
@@ -136,7 +136,7 @@ def _is_unrecorded(subject: Subject, pair: Pair) -> bool:
     A whole source file is upstream's code for the most part, and grows with it.
     """
     is_changed = bool(pair.after.listing) and not pair.identical
-    return is_changed and pair.probe.kind is ProbeKind.SASS and not _limit(subject, pair)
+    return is_changed and pair.probe.kind is ProbeKind.SASS and not _recorded(subject, pair)
 
 
 def _unread(probe: Probe, before: Compilation, after: Compilation) -> tuple[Check, ...]:

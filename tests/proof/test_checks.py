@@ -15,6 +15,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict
 from fp4patch.proof import dependence, execute, judge, verify
 from fp4patch.proof.compile import CompiledProbes, Configured, Pair
+from fp4patch.proof.counts import Row
 from fp4patch.proof.evidence import Evidence, Judge
 from fp4patch.proof.execution.result import Executed, Execution, Ran
 from fp4patch.proof.probe import Compilation
@@ -56,7 +57,7 @@ def evidence(tmp_path: Path) -> Evidence:
         [RULE],
         toolchain,
     )
-    looked_at = replace(looked_at, records={"13.0": {"lib/scale": {"sm_121a": "9 9 9 9"}}})
+    looked_at = replace(looked_at, records={("13.0", "lib/scale", "sm_121a"): Row((9, 9, 9, 9), counted=True)})
     pair = Pair(PROBE, SM121A, code(F2FP), code("FSEL"))
     usual = Configured("lib/scale", SM121A, ("-O1",), same=True, built=Compilation())
     return Evidence(
@@ -87,7 +88,7 @@ def of_rules(evidence: Evidence) -> Evidence:
 
 
 def of_counts(evidence: Evidence) -> Evidence:
-    few = {"13.0": {"lib/scale": {"sm_121a": "1 9 9 9"}}}
+    few = {("13.0", "lib/scale", "sm_121a"): Row((1, 9, 9, 9), counted=True)}
     return replace(evidence, subject=replace(evidence.subject, records=few))
 
 
