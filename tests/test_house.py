@@ -125,16 +125,16 @@ def test_an_expression_matches_the_examples_above_it() -> None:
 
 # Lines of each part, in all its files. If one grows by more than a twentieth, its line is changed, and says what for.
 SIZES = {
-    "commands": 3_586,
+    "commands": 3_592,
     "core": 1_019,
-    "catalog": 1_399,
-    "cxx": 1_480,
-    "edits": 4_192,
-    "tree": 1_875,
-    "proof": 5_177,
+    "catalog": 1_594,  # arguments of launches as tables, the record of releases
+    "cxx": 1_501,
+    "edits": 4_360,
+    "tree": 1_935,  # who brought a file: git, pip, a release
+    "proof": 5_183,  # a list of checks, and what a condition varies
     "sass": 4_472,
     "binaries": 2_602,
-    "doctor": 3_485,
+    "doctor": 3_488,
     "adapters": 1_069,
     "images": 868,
     "sources": 710,
