@@ -22,6 +22,7 @@ class Reader:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.problems: list[Problem] = []
+        self._expanded = cache(_expanded)
 
     def wrong(self, path: Path, location: Location, expected: str, found: str, help_: str = "") -> None:
         """Add a problem of a value in the expanded tables of a file."""
@@ -49,11 +50,11 @@ class Reader:
     def table(self, path: Path, extending: tuple[Path, ...] = ()) -> Table | None:
         """Return the tables of a file, expanded, with those of the files that it extends. None: it has problems."""
         try:
-            data: Table = expanded(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+            data = self._expanded(path)
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             self.wrong(path, (), "TOML", str(error))
             return None
-        whole, names = Table(), data.pop("extends", ())
+        whole, names = Table(), data.get("extends", ())
         for name in names if isinstance(names, list) else (names,) if names else ():
             base = path.parent / f"{name}.toml"
             table = None if base in (path, *extending) or not base.is_file() else self.table(base, (path, *extending))
@@ -61,7 +62,13 @@ class Reader:
                 self.wrong(path, ("extends",), "a valid file, by its path from here without .toml", repr(name))
                 return None
             whole = extended(whole, table)
-        return extended(whole, data)
+        return extended(whole, {key: value for key, value in data.items() if key != "extends"})
+
+
+def _expanded(path: Path) -> Table:
+    """Return the tables of a file. Several variants extend the same one, which is read once."""
+    data: Table = expanded(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+    return data
 
 
 _adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)
