@@ -134,9 +134,12 @@ def test_a_tree_in_which_every_patch_retires_is_told_why(fp4patch: Callable[...,
     assert done in fp4patch("apply", "--variant", "native", tree).out, "it was applied"
     assert fp4patch("revert", tree).status == 0
     (tree / CONVERSION).write_text(cases("mlx/family-guard")["conversion-for-the-family.cuh"].before)
+    (tree / "mlx/backend/cuda/CMakeLists.txt").write_text("# no list yet\n")
+    stated = tree / "mlx/version.h"
+    stated.write_text(stated.read_text().replace("MINOR 32", "MINOR 29"))
     said = fp4patch("apply", "--variant", "native", tree)
     assert (said.status, done in said.out) == (0, False)
-    assert "nothing to do, no patch of native changes mlx 0.32.1" in said.out
+    assert "nothing to do, no patch of native changes mlx 0.29.1" in said.out
     assert "mlx/family-guard: the conversion is declared under the condition that it is called under" in said.out
 
 

@@ -91,7 +91,12 @@ def test_the_trees_own_build_is_evaluated_for_each_patch_of_it(
     status, document = apply_and_verify(tree, "native", "--arch", "sm_121a")
     assert (status, document["verdict"]) == (0, "pass")
     checks = {
-        f"vllm/{name}" for name in ("arch-lists", "detected-arch", "fa3-for-hopper", "moe-defines", "native-arch")
+        "vllm/arch-lists",
+        "vllm/detected-arch",
+        "vllm/fa3-for-hopper",
+        "vllm/moe-defines",
+        "vllm/native-arch",
+        "vllm/order-of-tokens",
     }
     assert {build["check"] for build in document["builds"]} == checks
     builds = {(build["check"], build["cuda"], build["asked"]): build for build in document["builds"]}

@@ -1,7 +1,7 @@
 """Copies of the project's data, whole or with few of its probes, for tests that change them."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,12 @@ def few_probes(to: Path, kept: Mapping[str, str], *, sampled: bool = False, buil
     own build is evaluated: half a minute for vLLM, whatever the probes are.
     """
     reader, written = Reader(copy_data(to)), {}
+    on_host = set[str]()
     for path in (*to.glob("patches/*/*/patch.toml"), *to.glob("variants/*.toml")):
         data = reader.table(path)
         assert data
-        data["rules"] = [rule for rule in data.get("rules", []) if _is_for(rule, kept)]
+        on_host |= {probe["name"] for probe in data.get("probes", []) if probe.get("kind") == "host"}
+        data["rules"] = [rule for rule in data.get("rules", []) if _is_for(rule, kept, on_host)]
         if path.name == "patch.toml":
             data["probes"] = [probe for probe in data.get("probes", []) if probe["name"] in kept]
             if not builds:
@@ -44,6 +46,8 @@ def few_probes(to: Path, kept: Mapping[str, str], *, sampled: bool = False, buil
     return to
 
 
-def _is_for(rule: Mapping[str, Any], kept: Mapping[str, str]) -> bool:
-    names = [f"{target}/{probe}" for probe, target in kept.items()]
+def _is_for(rule: Mapping[str, Any], kept: Mapping[str, str], on_host: Set[str]) -> bool:
+    """Tell whether a rule is about a probe that is kept; one about machine code is not about a probe on the host."""
+    of_gpus = all(arch.startswith("sm_") for arch in rule.get("arch", ["*"]))
+    names = [f"{target}/{probe}" for probe, target in kept.items() if not (of_gpus and probe in on_host)]
     return any(fnmatchcase(name, pattern) for name in names for pattern in rule["probes"])

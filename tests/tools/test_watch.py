@@ -121,7 +121,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("settled")
     (folder / "index").mkdir()
     with served(folder / "index") as url:
-        few_probes(folder / "data", {"float8-to-e2m1": "vllm"})
+        few_probes(folder / "data", {"float8-to-e2m1": "vllm", "fill-half-pages": "vllm"})
         made = World(folder, url)
         file = made.data / "records" / "matrix.json"
         document = json.loads(file.read_text())
