@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from fp4patch.core.lex_error import LexError, NotAsMeant, Overlap
+from fp4patch.core.lex_error import LexError, NotAsMeant
+from fp4patch.core.splice import pieces
 from fp4patch.cxx.text import BOM
 from fp4patch.cxx.tokens import Source, read
 
@@ -25,7 +26,7 @@ def spliced(source: Source, cuts: Iterable[Cut]) -> Source:
     code or in its directive, or brackets or conditionals pair otherwise than before.
     """
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end))
-    text = joined(source.text, ordered)
+    text = "".join(pieces(source.text, ordered))
     try:
         result = read(text)
         added = [_new(cut.text) for cut in ordered]
@@ -43,18 +44,6 @@ def spliced(source: Source, cuts: Iterable[Cut]) -> Source:
 
 _new = lru_cache(maxsize=1024)(read)
 """Reads what is put in; guards and encoders go into many places."""
-
-
-def joined(text: str, cuts: Sequence[Cut]) -> str:
-    """Return a text with parts replaced, which are in the order of their offsets. Overlap: two of them share a part."""
-    pieces: list[str] = []
-    at = 0
-    for cut in cuts:
-        if cut.start < at:
-            raise Overlap("two changes of one place")
-        pieces += text[at : cut.start], cut.text
-        at = cut.end
-    return "".join((*pieces, text[at:]))
 
 
 class _Region(NamedTuple):

@@ -11,7 +11,8 @@ from enum import Enum, auto
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from fp4patch.core.lex_error import LexError, NotAsMeant, Overlap
+from fp4patch.core.lex_error import LexError, NotAsMeant
+from fp4patch.core.splice import pieces
 
 BOM = "\ufeff"
 
@@ -177,23 +178,17 @@ def spliced(script: Script, cuts: Iterable[Cut]) -> Script:
     """Return the script with parts replaced. Overlap: two cuts are about one place. NotAsMeant: the result has other
     commands than the old ones with the intended changes."""
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end))
-    pieces: list[str] = []
+    text = "".join(pieces(script.text, (cut[:3] for cut in ordered)))
     meant = [[meaning] for meaning in script.meaning]
-    at = 0
     for cut in ordered:
-        if cut.start < at:
-            raise Overlap("two changes of one place")
-        pieces += script.text[at : cut.start], cut.text
-        at = cut.end
         if cut.argument < 0:
             meant[cut.command] += cut.added
         else:
             name, arguments = meant[cut.command][0]
             arguments = (*arguments[: cut.argument], cut.becomes, *arguments[cut.argument + 1 :])
             meant[cut.command][0] = (name, arguments)
-    pieces.append(script.text[at:])
     try:
-        result = parse("".join(pieces))
+        result = parse(text)
     except LexError as error:
         raise NotAsMeant(error.message) from error
     if result.meaning != [meaning for commands in meant for meaning in commands]:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
-from fp4patch.core.lex_error import Overlap
+from fp4patch.core.splice import pieces
 
 
 class LineCut(NamedTuple):
@@ -31,12 +32,5 @@ class Lines:
 
 def spliced(source: Lines, cuts: Iterable[LineCut]) -> Lines:
     """Return the text with lines replaced. Overlap: two cuts are about the same lines."""
-    result: list[str] = []
-    at = 0
-    for cut in sorted(cuts, key=lambda cut: (cut.start, cut.end)):
-        if cut.start < at:
-            raise Overlap("two changes of one place")
-        result += source.lines[at : cut.start]
-        result += cut.lines
-        at = cut.end
-    return Lines("".join((*result, *source.lines[at:])))
+    ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end))
+    return Lines("".join(chain.from_iterable(pieces(source.lines, ordered))))

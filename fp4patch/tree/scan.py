@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
 
 from fp4patch.catalog.manifest import DATA, data_root
 from fp4patch.catalog.patch import Patch
@@ -33,10 +32,14 @@ class Scan:
     looks: QuickLooks
     """Quick looks of the patches."""
 
-    @cached_property
-    def passing(self) -> Callable[[str, bytes], frozenset[Look]]:
-        """The quick looks that pass a file, by its language and its bytes."""
-        return cache(self.looks.passing)
+    passed: dict[tuple[str, bytes], frozenset[Look]]
+    """The looks that pass contents of a language, of those that were asked about."""
+
+    def passing(self, language: str, content: bytes) -> frozenset[Look]:
+        """Return the quick looks that pass a file, by its language and its bytes; each content is searched once."""
+        if (language, content) not in self.passed:
+            self.passed[language, content] = self.looks.passing(language, content)
+        return self.passed[language, content]
 
 
 def scan(tree: LockedTree, patches: Sequence[Patch]) -> Scan:
@@ -47,17 +50,19 @@ def scan(tree: LockedTree, patches: Sequence[Patch]) -> Scan:
     unsearched: dict[str, str] = {}
     contents: dict[str, bytes] = {}
     hashes: dict[str, str] = {}
+    passed: dict[tuple[str, bytes], frozenset[Look]] = {}
     for file, content in _sources(tree):
         hashes[file] = _hash(content)
         if isinstance(content, str) and not by_name(file):
             unsearched[file] = content
         elif content is None or isinstance(content, str) or file in tree.on_record:
             files.append(file)  # the fold and the search report what cannot be read
-        elif by_name(file) or find_stamp(content) or looks.passing(language(file), content):
+        elif (found := looks.passing(language(file), content)) or by_name(file) or find_stamp(content):
             files.append(file)
             contents[file] = content
+            passed[language(file), content] = found
     tree.read_before(contents)
-    return Scan(CandidateFiles(tuple(files), unsearched), contents, hashes, looks)
+    return Scan(CandidateFiles(tuple(files), unsearched), contents, hashes, looks, passed)
 
 
 def source_hashes(tree: LockedTree) -> dict[str, str]:

@@ -7,35 +7,22 @@ from pathlib import Path
 
 import pytest
 from command import snapshot, without_privileges
+from vllm_edits import RELEASES
 
 from fp4patch import cli
-
-VERSIONS = (
-    "0.10.2",
-    "0.11.0",
-    "0.12.0",
-    "0.13.0",
-    "0.14.1",
-    "0.16.0",
-    "0.18.0",
-    "0.20.0",
-    "0.25.1",
-    "0.30.0",
-    "0.33.0",
-)
 
 CALLS = dict.fromkeys(("0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1"), 2) | {"0.33.0": 5}
 """Number of calls of the encoder in all files of a release; 4 for releases that are not listed."""
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RELEASES)
 def test_variants_apply_and_revert(
     vllm: Callable[[str], Path], version: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = vllm(version)
     before = snapshot(tree)
     others = ("turbo", "fp4patch_threshold"), ("next2", "")  # what differs between variants depends on no release
-    for variant, software in (*(others if version in VERSIONS[::5] else ()), ("next3", "fp4patch_half_pair")):
+    for variant, software in (*(others if version in RELEASES[::5] else ()), ("next3", "fp4patch_half_pair")):
         capsys.readouterr()
         assert cli.run(["apply", "--variant", variant, "--json", str(tree)]) == 0
         (document,) = json.loads(capsys.readouterr().out)["trees"]

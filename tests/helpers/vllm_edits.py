@@ -9,6 +9,21 @@ from fp4patch.core.results import NothingToDo, Outcome
 from fp4patch.edits import Edit
 from fp4patch.edits.fold import Fold, Step, fold
 
+RELEASES = (
+    "0.10.2",
+    "0.11.0",
+    "0.12.0",
+    "0.13.0",
+    "0.14.1",
+    "0.16.0",
+    "0.18.0",
+    "0.20.0",
+    "0.25.1",
+    "0.30.0",
+    "0.33.0",
+)
+"""Releases that the tests of real trees go through."""
+
 
 @dataclass(frozen=True)
 class Edited:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from vllm_edits import Edited, run
+from vllm_edits import RELEASES, Edited, run
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core.results import NothingToDo, Rewritten, State
@@ -15,19 +15,6 @@ from fp4patch.cxx.tokens import lex, words
 
 pytestmark = pytest.mark.slow
 PATCH = "vllm/sm120-family"
-RELEASES = (
-    "0.10.2",
-    "0.11.0",
-    "0.12.0",
-    "0.13.0",
-    "0.14.1",
-    "0.16.0",
-    "0.18.0",
-    "0.20.0",
-    "0.25.1",
-    "0.30.0",
-    "0.33.0",
-)
 
 # Per edit, in the order of patch.toml: a word of what it finds, the releases that it edits and in how many files, and
 # the first release that has the change from upstream. In releases before those it is not needed.
