@@ -24,12 +24,12 @@ from fp4patch.core.results import Drift, NothingToDo, State
 from fp4patch.core.tree_path import not_built
 from fp4patch.core.wording import counted
 from fp4patch.edits import Diff
-from fp4patch.edits.diff import FileDiff, FileSection, decoded, sections
+from fp4patch.edits.diff import FileDiff
 from fp4patch.edits.fold import rewrite
+from fp4patch.edits.patch_file import FileChange, read
 from fp4patch.sources.archive import read_files
 from fp4patch.sources.index import download, place
 
-_URL = re.compile(r"https?://[^\s<>\"')]*[\w/]")
 # Example: https://github.com/vllm-project/vllm/pull/12345/files
 _PULL = re.compile(r".*/(?:pull|merge_requests)/(\d+)(?:[/.].*)?")
 _TOML = """\
@@ -92,8 +92,8 @@ def make(
     """
     content = diff.read_bytes()
     try:
-        text = decoded(content)
-        head, parts = text.partition("diff --git ")[0], sections(text)
+        patch_file = read(content)
+        parts, commit = patch_file.changes, patch_file.commits[0]
         left_out = tuple(part.path for part in parts if _is_left_out(part))
         if len(left_out) == len(parts):
             raise Refused(f"{diff} changes nothing that is built", help="it needs no patch")
@@ -105,7 +105,7 @@ def make(
         raise Refused(f"{diff}: {error}", help="take the diff of the whole pull request, as git writes it") from error
     named = re.fullmatch(r"(?:pr-?)?(\d+)\.(?:diff|patch)", diff.name)
     pulls = f"{target.git.removesuffix('.git')}/pull/{named[1]}" if named else ""
-    address = link or next(iter(_URL.findall(head)), pulls)
+    address = link or commit.link or pulls
     if not outside.is_link(address):
         raise UsageError("which address is the diff from?", help="name it with --link, for example a pull request")
     pull = _PULL.fullmatch(urlsplit(address).path)
@@ -119,10 +119,9 @@ def make(
     folder = parent / name
     if folder.exists():
         raise UsageError(f"{folder} exists", help="move it away, or work in another directory")
-    subject = re.search(r"^Subject: (?:\[[^]]*\] ?)?(.+)$", head, re.MULTILINE)
     texts = {
         "target": target.name,
-        "title": printable(subject[1]) if subject else address,
+        "title": printable(commit.subject) or address,
         "link": address,
         "applies": _specifier(states),
     }
@@ -134,7 +133,7 @@ def make(
     return NewPatch(patch.id, folder, address, patch.applies, states, left_out)
 
 
-def _is_left_out(part: FileSection) -> bool:
+def _is_left_out(part: FileChange) -> bool:
     """Return whether a part of a diff changes nothing that is built or installed."""
     hidden = any(name.startswith(".") and name != ".." for name in part.path.split("/"))
     return hidden or not_built(part.path) is not None or part.path.endswith((".md", ".rst"))

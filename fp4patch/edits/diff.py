@@ -4,7 +4,6 @@ git applies a hunk at the place that is nearest to its line number. Here the lin
 file; if they occur more often, one place must be at the line number of the hunk.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,109 +13,13 @@ from typing import Annotated, Literal
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.results import NothingToDo, State
 from fp4patch.core.table import FileBeside, Glob, Sha256, must
-from fp4patch.core.tree_path import is_inside, is_source
+from fp4patch.core.tree_path import is_source
 from fp4patch.edits.lines import LineCut, Lines
 from fp4patch.edits.operation import Change, Mistake, Operation, Template
+from fp4patch.edits.patch_file import FileChange, Hunk, read
 from fp4patch.edits.refusal import Refusal
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*\n")
-_SIGNATURE = re.compile(r"^-- \n[0-9][\w.() -]*\n+\Z", re.MULTILINE)
-"""The end of a mail of ``git format-patch``."""
 _ADVICE = "take the diff for the release that you patch, or leave it out"
-
-
-@dataclass(frozen=True)
-class Hunk:
-    """Lines of a file, with their ends, before a change and after it."""
-
-    line: int
-    """1-based number of the first line before the change, and of the first one after it in ``line_after``."""
-    line_after: int
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    begins_file: bool
-    """True if no context is above the change: then it is at the beginning of the file."""
-    ends_file: bool
-    """True if no context is below the change: then it is at the end of the file."""
-
-    @property
-    def reverse(self) -> "Hunk":
-        """The hunk that takes this one back."""
-        return Hunk(self.line_after, self.line, self.after, self.before, self.begins_file, self.ends_file)
-
-    def sites(self, lines: Sequence[str], start: int) -> list[int]:
-        """Return the places (0-based) from ``start`` on that have the lines before the change."""
-        last = len(lines) - len(self.before)
-        return [
-            place
-            for place in range(start, last + 1)
-            if tuple(lines[place : place + len(self.before)]) == self.before
-            and not (self.begins_file and place > 0)
-            and not (self.ends_file and place < last)
-        ]
-
-
-@dataclass(frozen=True)
-class FileSection:
-    """The part of a diff that is about one file."""
-
-    path: str
-    line: int
-    """1-based number of its first line in the diff."""
-    text: str
-    hunks: tuple[Hunk, ...]
-    unsupported: str
-    """Line by which it does more than to change lines of a source file, or less; empty if it does just that."""
-
-
-def sections(diff: str) -> tuple[FileSection, ...]:
-    """Return the parts of a diff, one for each file. LexError: it is not a diff as git writes it."""
-    preamble, *parts = re.split(r"^(?=diff --git )", _SIGNATURE.sub("", diff), flags=re.MULTILINE)
-    if not parts:
-        raise LexError("expected `diff --git a/FILE b/FILE`, with which git begins the part of each file", 1)
-    line, found = 1 + preamble.count("\n"), dict[str, FileSection]()
-    for part in parts:
-        section = _section(part, line)
-        if section.path in found:
-            raise LexError(f"{section.path} occurs twice: several commits, of which the diff is one for all", line)
-        found[section.path] = section
-        line += part.count("\n")
-    return tuple(found.values())
-
-
-def _section(part: str, line: int) -> FileSection:
-    top, *parts = re.split(r"^(?=@@ )", part, flags=re.MULTILINE)
-    first, *head = top.splitlines()
-    path = first.rpartition(" b/")[2]
-    name = re.escape(path)
-    plain = re.compile(rf"index \w+\.\.\w+(?: 100\d+)?|--- a/{name}\t?|\+\+\+ b/{name}\t?")
-    if first != f"diff --git a/{path} b/{path}" or not parts:
-        return FileSection(path, line, part, (), head[-1] if head else first)
-    if odd := next((row for row in head if not plain.fullmatch(row)), ""):
-        return FileSection(path, line, part, (), odd)
-    hunks, at = [], line + top.count("\n")
-    for text in parts:
-        hunk = _hunk(text)
-        if not hunk:
-            raise LexError(f"expected a hunk with the lines that its head counts, found {text[:60]!a}", at)
-        hunks.append(hunk)
-        at += text.count("\n")
-    return FileSection(path, line, part, tuple(hunks), "")
-
-
-def _hunk(text: str) -> Hunk | None:
-    """Return a hunk; None if its lines are not those that its head counts."""
-    rows = re.findall(r".*\n", text.replace("\n\\ No newline at end of file\n", "\0\n"))
-    head, body = _HUNK.fullmatch(rows[0]), rows[1:]
-    before, after = (
-        tuple((row if row == "\n" else row[1:]).replace("\0\n", "") for row in body if row[0] in signs)
-        for signs in (" \n-", " \n+")  # some mailers take the blank of an empty line away
-    )
-    counts = head and [int(head[2] or 1), int(head[4] or 1)]
-    if not head or counts != [len(before), len(after)] or not all(row[0] in " \n-+" for row in body):
-        return None
-    signs = [row[0] in "-+" for row in body] or [True]
-    return Hunk(int(head[1]), int(head[3]), before, after, signs[0], signs[-1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +55,8 @@ class Diff(Operation):
     def of_files(self, content: bytes) -> tuple["FileDiff", ...]:
         """Return the edit of each file. LexError: the diff is not one that can be applied."""
         return tuple(
-            FileDiff(search=(section.path,), file=self.file, sha256=self.sha256, hunks=section.hunks)
-            for section in supported(content)
+            FileDiff(search=(change.path,), file=self.file, sha256=self.sha256, hunks=change.hunks)
+            for change in supported(content)
         )
 
 
@@ -193,31 +96,36 @@ class FileDiff(Diff):
         return Change(cuts, tuple(place + 1 for place in places))
 
 
-def supported(content: bytes) -> tuple[FileSection, ...]:
-    """Return the parts of a diff. LexError: it does more than to change lines of source files, or is no diff."""
-    found = sections(decoded(content))
-    for section in found:
-        if section.unsupported:
-            raise LexError(
-                f"expected changes of lines alone in {section.path!a}, found {section.unsupported!a}", section.line
-            )
-        path = PurePosixPath(section.path)
-        if not is_inside(section.path) or any(part.startswith(".") for part in path.parts):
-            raise LexError(f"expected a file inside the tree that is not hidden, found {section.path!a}", section.line)
-        if not section.path.isprintable() or set(section.path) & set("*?[\\") or not is_source(path.name):
-            raise LexError(f"expected a source file, with a plain name, found {section.path!a}", section.line)
-    return found
+def supported(content: bytes) -> tuple[FileChange, ...]:
+    """Return the changes of a diff. LexError: it does more than to change lines of source files, or is no diff."""
+    patch_file = read(content)
+    if len(patch_file.commits) > 1:
+        raise LexError("expected one diff, found several commits", patch_file.commits[1].line)
+    for change in patch_file.changes:
+        path = PurePosixPath(change.path)
+        if reason := change.refused or _more_than_lines(change):
+            raise LexError(reason, change.line)
+        if (
+            any(part.startswith(".") for part in path.parts)
+            or set(change.path) & set("*?[")
+            or not is_source(path.name)
+        ):
+            raise LexError(f"expected a source file, not hidden, with a plain name, found {change.path!a}", change.line)
+    return patch_file.changes
 
 
-def decoded(content: bytes) -> str:
-    """Return a diff as text. LexError: it is not UTF-8, or ends within a line."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise LexError("expected UTF-8", content.count(b"\n", 0, error.start) + 1) from error
-    if "\0" in text or not text.endswith("\n"):
-        raise LexError("expected whole lines of text", text.count("\n") + 1)
-    return text
+def _more_than_lines(change: FileChange) -> str:
+    """Return what a change does beside changing lines, or instead of it; empty if it does just that."""
+    kinds = {
+        "a new file": change.before is None,
+        "a deleted file": change.after is None,
+        "a copy": change.copied,
+        "a rename": change.before != change.after,
+        "another mode": change.changes_mode,
+        "no hunk": not change.hunks,
+    }
+    found = next((kind for kind, holds in kinds.items() if holds), "")
+    return found and f"{change.path!a}: expected changes of lines alone, found {found}"
 
 
 def _places(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[int] | Refusal:
