@@ -41,6 +41,8 @@ _BINARY = re.compile(r"(?:Binary files|Files) (.+) and (.+) differ")
 _ONLY_IN = re.compile(r"Only in \S.*: \S")
 # Example: [PATCH v2 3/7]
 _TAGS = re.compile(r"(?:\s*(?:[Rr][Ee]:|\[[^]]*PATCH[^]]*\]))+\s*")
+# Example:  3 files changed, 14 insertions(+)\n
+_STATISTICS = re.compile(r" \d+ files? changed.*\n")
 _FIELD = re.compile(r"([A-Za-z][\w-]*): ?(.*)")
 _URL = re.compile(r"https?://[^\s<>\"')]*[\w/]")
 # Example: https://github.com/vllm-project/vllm/pull/12345
@@ -252,13 +254,13 @@ def _mail(lines: Sequence[str], start: int, end: int, strip: int | None) -> Comm
     encoding = str(head.get("Content-Transfer-Encoding", "")).strip().lower()
     if encoding in ("quoted-printable", "base64"):
         body = _transferred("".join(body), encoding, blank + 2)
-    changes_at = _begins(body)
-    message = body[:changes_at]
-    fields, message = _in_body(message)
+    rule = _rule(body)
+    changes_at = _begins(body, rule)
+    fields, message = _in_body(body[: rule or changes_at])
     author = fields.get("from", str(head.get("From", "")))
     subject = fields.get("subject", _unfolded(head.get("Subject", "")))
     hash_ = first[1] if first and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", first[1]) and first[1].strip("0") else ""
-    commit = _commit(_header_text(subject), "".join(_until_rule(message)), hash_)
+    commit = _commit(_header_text(subject), "".join(message), hash_)
     changes = _changes(body, changes_at, blank + 2, strip)
     return replace(commit, author=_address(author), changes=changes, line=start + 1)
 
@@ -282,12 +284,16 @@ def _in_body(message: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     return (fields, list(message[at:])) if "from" in fields else ({}, list(message))
 
 
-def _until_rule(message: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a message up to the rule with which its notes and its statistics begin."""
-    for line in message:
-        if line.rstrip() == "---":
-            return
-        yield line
+def _rule(body: Sequence[str]) -> int:
+    """Return the index of the rule between the message of a mail and its statistics; 0 if there is none.
+
+    A message may have rules of its own, and diffs: a description of a pull request is Markdown.
+    """
+    rules = [at for at, line in enumerate(body) if line.rstrip() == "---"]
+    for at in rules:
+        if any(_STATISTICS.match(line) for line in takewhile(str.strip, body[at + 1 :])):
+            return at
+    return rules[0] if rules else 0
 
 
 def _unfolded(field: object) -> str:
@@ -311,7 +317,7 @@ def _address(field: str) -> str:
 def _plain(lines: Sequence[str], strip: int | None) -> Commit:
     """Return the one commit of a file without mails: its head is that of Debian's DEP-3, of ``git show``, or prose."""
     changes_at = _begins(lines)
-    head = list(_until_rule(lines[:changes_at]))
+    head = list(takewhile(lambda line: line.rstrip() != "---", lines[:changes_at]))
     shown = [line for line in head if line.startswith("commit ")]
     if len(shown) > 1:
         raise LexError("expected the diff of one commit: `git format-patch` writes several as mails", 1)
@@ -370,9 +376,9 @@ def _commit(subject: str, description: str, hash_: str, head: str = "") -> Commi
 # --- the changes -----------------------------------------------------------------------------------------------------
 
 
-def _begins(lines: Sequence[str]) -> int:
+def _begins(lines: Sequence[str], after: int = 0) -> int:
     """Return the index of the line with which the changes begin; the number of lines if there are none."""
-    return next((at for at in range(len(lines)) if _is_start(lines, at)), len(lines))
+    return next((at for at in range(after, len(lines)) if _is_start(lines, at)), len(lines))
 
 
 def _is_start(lines: Sequence[str], at: int) -> bool:

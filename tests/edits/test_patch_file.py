@@ -313,6 +313,15 @@ def test_a_mail_that_was_encoded_for_the_way_is_read(encoding: str) -> None:
     assert made.changes[0].hunks[0].after == ("ü = b\n",)
 
 
+def test_a_message_may_have_rules_and_a_diff_of_its_own(repository: Path) -> None:
+    commit(repository, {"x.h": (b"a\n", False)}, "before")
+    message = f"What it changes:\n\n---\n\n```diff\n{GIT.format('y.h')}-->\n```\n"
+    commit(repository, {"x.h": (b"b\n", False)}, f"After\n\n{message}")
+    (made,) = read(git(repository, "format-patch", "--stdout", "-1")).commits
+    assert [change.path for change in made.changes] == ["x.h"]
+    assert made.description == message.strip()
+
+
 def test_binary_parts_links_and_modes_are_named(repository: Path) -> None:
     old = commit(repository, {"x.bin": (b"\0\1\2" * 99, False), "y.h": (b"a\n", False)}, "before")
     put(repository, {"x.bin": (b"\0\1\3" * 99, False), "y.h": (b"a\n", True)})
