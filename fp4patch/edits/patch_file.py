@@ -7,7 +7,7 @@ import base64
 import binascii
 import quopri
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from email.errors import HeaderParseError
