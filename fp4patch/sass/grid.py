@@ -57,8 +57,8 @@ def build(
     here = resources.files("fp4patch.sass")
     texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h")}
     texts["kernel.inc"] = kernel.c
-    defined = [f"-DFP4PATCH_SHARED={kernel.layout.shared}", f"-DFP4PATCH_STACK={kernel.layout.stack}"]
-    defined += ["-DFP4PATCH_LOCAL"] if "lift_local(" in kernel.c else []
+    defined = [f"-DSASS_SHARED={kernel.layout.shared}", f"-DSASS_STACK={kernel.layout.stack}"]
+    defined += ["-DSASS_LOCAL"] if "sass_local_" in kernel.c else []
     command = [str(compiler), "-O0" if quick else "-Og", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
     compile_host(folder, texts, command, environ)
     return folder / "grid"
@@ -91,7 +91,7 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], fro
 def conversions(kernel: Kernel) -> frozenset[int]:
     """Return the lines of the translation that convert to E2M1; to E4M3 where none does."""
     lines = list(enumerate(kernel.c.splitlines(), start=1))
-    found = (frozenset(n for n, line in lines if f"lift_to_{form}(" in line) for form in ("e2m1", "e4m3"))
+    found = (frozenset(n for n, line in lines if f"sass_to_{form}(" in line) for form in ("e2m1", "e4m3"))
     return next(filter(None, found), frozenset())
 
 

@@ -18,8 +18,8 @@ STRAY = 3
 class Kernel:
     """A kernel as C.
 
-    It defines ``static void FP4PATCH_KERNEL(const struct launch *launch)``, after an ``#include`` of the runtime; of a
-    grid ``static void FP4PATCH_KERNEL(const struct launch *launch, struct lane *lane)``, and ``LIFT_REGISTERS``, for
+    It defines ``static void SASS_KERNEL(const struct launch *launch)``, after an ``#include`` of the runtime; of a
+    grid ``static void SASS_KERNEL(const struct launch *launch, struct lane *lane)``, and ``SASS_REGISTERS``, for
     ``grid.c``.
     """
 
