@@ -25,7 +25,7 @@ from packaging.version import Version
 from fp4patch.adapters.result import ON_AARCH64, BuildRow, JitTargets, Parts
 from fp4patch.catalog.target import Build
 from fp4patch.core import process
-from fp4patch.core.arch import GB10, GPUS, Arch, Reach
+from fp4patch.core.arch import GB10, GPUS, Arch, Reach, made_by
 from fp4patch.core.cuda import refused
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.lex_error import LexError
@@ -226,8 +226,9 @@ def _recorded(row: BuildRow, record: str, paths: Mapping[str, str], prefix: str)
         command, _, listed = rest.partition(" ")
         for name, what, value in _parts(command, listed.split(";")):
             subject = prefix + name
-            for kind_of_code, number in _GENCODE.findall(value):
-                code[kind_of_code].setdefault(subject, set()).add(Arch.parse(number).torch)
+            for virtual, target, kind_of_code in _GENCODE.findall(value):
+                arch = made_by(virtual, target) or Arch.parse(target)
+                code[kind_of_code].setdefault(subject, set()).add(arch.torch)
             other = " ".join(_GENCODE.sub("", value).split())
             for path, stands_for in paths.items():
                 other = other.replace(path, stands_for)
@@ -240,7 +241,7 @@ def _recorded(row: BuildRow, record: str, paths: Mapping[str, str], prefix: str)
 
 
 # Example: -gencode arch=compute_120f,code=sm_120f
-_GENCODE = re.compile(r"-gencode[ =]arch=compute_\d+[af]?,code=(sm|compute)_(\d+[af]?)")
+_GENCODE = re.compile(r"-gencode[ =]arch=compute_(\d+[af]?),code=((sm|compute)_\d+[af]?)")
 # Example: 8.0,9.0a+PTX
 _ARCHS = re.compile(r"\d+\.\d[af]?(\+PTX)?(,\d+\.\d[af]?(\+PTX)?)*")
 """A list of architectures, which a generator of kernels gets."""

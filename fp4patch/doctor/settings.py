@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
-from fp4patch.core.arch import PTX, Arch, elements
+from fp4patch.core.arch import PTX, Arch, elements, made_by
 from fp4patch.core.document import HIDDEN, Document
 from fp4patch.cxx.preprocessor import either, unless
 
@@ -414,8 +414,8 @@ def _of_line(place: str, line: str) -> Iterator[Setting]:
             yield Setting(place, "-arch", value, native=True)
         elif target:
             arch = Arch.parse(target[2])
-            # nvcc 13.0 adds PTX of the plain target to -arch=sm_121a too, and has ptxas check it.
-            code, ptx = ((arch,), (arch.gpu,)) if target[1] == "sm" else ((), (arch,))
+            # nvcc 13.0 adds PTX of the plain target to -arch=sm_121a and -arch=compute_121a, and has ptxas check it.
+            code, ptx = ((arch,), (arch.gpu,)) if target[1] == "sm" else ((), tuple({arch: 0, arch.gpu: 0}))
             yield Setting(place, "-arch", value, code, ptx)
         elif re.search(r"[${(]|^all", value):
             yield Setting(place, "-arch", value, unknown=value)
@@ -444,9 +444,10 @@ def of_list(place: str, name: str, value: str) -> Setting:
 def _gencode(place: str, arch: str, code: str) -> Setting:
     made, texts, unknown = list[Arch](), list[Arch](), ""
     for part in re.split(r"[,\s]+", code.strip("[]")):
-        target = re.fullmatch(r"[\"']?(sm|compute)_(\d{2,3}[af]?)[\"')]*", part)
-        if target:
-            (made if target[1] == "sm" else texts).append(Arch.parse(target[2]))
+        target = re.fullmatch(r"[\"']?((?:sm|compute)_\d{2,3}[af]?)[\"')]*", part)
+        one = made_by(arch, target[1]) if target else None
+        if target and one:
+            (made if target[1].startswith("sm") else texts).append(one)
         else:
             unknown = part
     return Setting(place, "-gencode", f"arch=compute_{arch},code={code}", tuple(made), tuple(texts), unknown)
