@@ -130,6 +130,8 @@ class Preprocessor:
     """The file of a path that ``include`` returned."""
     include: Callable[[str, str], str] = lambda _path, _name: ""
     """The path of the file that an ``#include`` in another file names; nothing if it is not part of the project."""
+    undefined: frozenset[str] = frozenset()
+    """Macros that are known not to be defined, until a file defines them."""
 
     def __post_init__(self) -> None:
         """Add what nvcc defines in the device pass."""
@@ -141,7 +143,7 @@ class Preprocessor:
         texts = {**own, **given, **self.target.macros}
         self.macros = {name: Macro(tuple(_WORDS.findall(text))) for name, text in texts.items()}
         self._once: set[str] = set()
-        self._own: set[str] = set()
+        self._own = {*self.undefined}
 
     def run(self, file: SourceText, depth: int = 0, undecided_before: str = "") -> list[EvaluatedConditional]:
         """Read a file and what it includes, each once, and return its own conditionals in the order of ``#if``.

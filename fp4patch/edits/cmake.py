@@ -92,15 +92,18 @@ _TRUE = frozenset({"1", "ON", "YES", "TRUE", "Y"})
 _FALSE = frozenset({"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"})
 
 
+def constant(text: str) -> bool | None:
+    """Tell whether a text is true whatever is set, or false; None for the name of a variable, or any other text."""
+    word = text.upper()
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
 def _constant(arguments: Sequence[Argument]) -> bool | None:
     """Tell whether the condition of an ``if`` holds whatever is set; None where that depends on a variable."""
-    words = [argument.text.upper() for argument in arguments]
-    if words[:1] == ["NOT"]:
+    if [argument.text.upper() for argument in arguments[:1]] == ["NOT"]:
         inner = _constant(arguments[1:])
         return None if inner is None else not inner
-    if len(words) != 1:
-        return None
-    return True if words[0] in _TRUE else False if words[0] in _FALSE else None
+    return constant(arguments[0].text) if len(arguments) == 1 else None
 
 
 def _blocks(commands: Sequence[Command]) -> Iterator[tuple[bool, Branch]]:
