@@ -1,6 +1,8 @@
 """Conditions of C++ on names whose values are given: those of the preprocessor, and expressions."""
 
+import re
 from collections.abc import Iterator, Sequence
+from fnmatch import translate
 from itertools import pairwise
 
 from fp4patch.core.arch import Arch
@@ -13,6 +15,8 @@ TARGET = "target"
 """The name that stands for the compile target."""
 _CUDA = "13.0"
 """The CUDA release that the preprocessor's conditions are evaluated for."""
+_GIVEN = "given_"
+"""The beginning of what stands for a name while expressions are read."""
 _ENDS = frozenset(",;{}")
 _COMPARES = frozenset(["==", "!=", "<=", ">=", "&&", "||"])
 _MODIFIES = frozenset("=!<>+-*/%&|^")
@@ -32,11 +36,11 @@ def _of_preprocessor(source: Source, part: range, cases: Sequence[Case]) -> Iter
     start, end = source.starts[part.start], source.ends[part.stop - 1]
     columns = []
     for case in cases:
-        given = {name: "" if value is True else str(value) for name, value in case.items() if name != TARGET}
-        given = {name: text for name, text in given.items() if case[name] is not False}
-        undefined = frozenset(name for name, value in case.items() if value is False)
-        target = Arch.parse(str(case[TARGET]))
-        run = Preprocessor(target, _CUDA, given, undefined=undefined).run(SourceText("", source.text))
+        macros = {name: value for name, value in case.items() if name != TARGET}
+        given = {name: str(int(value) if value is True else value) for name, value in macros.items() if value}
+        absent = "|".join(translate(name) for name, value in macros.items() if value is False) or r"(?!)"
+        preprocessor = Preprocessor(Arch.parse(str(case[TARGET])), _CUDA, given, undefined=re.compile(absent).fullmatch)
+        run = preprocessor.run(SourceText("", source.text))
         columns.append([found.branches for found in run if start <= found.branches[0].begin <= end])
     for rows in zip(*columns, strict=True):
         lives = [tuple(branch.live for branch in branches) for branches in rows]
@@ -48,10 +52,10 @@ class _Expressions:
 
     def __init__(self, code: Sequence[str], cases: int, names: dict[str, list[Given]]) -> None:
         self._cases = cases
-        self._values = {f"given{number}": values for number, values in enumerate(names.values())}
+        self._values = {f"{_GIVEN}{number}": values for number, values in enumerate(names.values())}
         self._words = list(code)
         for number, name in enumerate(names):
-            self._put(words(name), f"given{number}")
+            self._put(words(name), f"{_GIVEN}{number}")
 
     def _put(self, old: Sequence[str], new: str) -> None:
         at = 0
@@ -77,7 +81,8 @@ class _Expressions:
                 (start, end), found = outer, wider
             piece = self._words[start:end]
             compares = "!" in piece or any(a + b in _COMPARES for a, b in pairwise(piece)) or {"<", ">"} & {*piece}
-            if compares:
+            is_own = not self._words[at].startswith(_GIVEN)  # a variable of the code, which may get another value
+            if compares or (is_own and not found):
                 yield found or [None]
             variable = self._assigned(start)
             if variable and (variable in self._values or not found):

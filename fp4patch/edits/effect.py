@@ -8,7 +8,7 @@ from typing import Annotated
 from fp4patch.core.table import SOME, Manifest, SomeText
 
 Given = int | str | bool
-"""A value of a name; false of a macro: it is not defined."""
+"""A value of a name."""
 Case = Mapping[str, Given]
 """What each name is worth."""
 Results = Sequence[object]
@@ -23,8 +23,9 @@ class Effect(Manifest):
 
     Each name has a value for each case: with ``of = { major = [12, 12, 9], minor = [0, 1, 0] }``, 12.0 and 12.1 are
     treated alike, and 9.0 is not. In C++ a name is a sequence of tokens, in Python an expression, in CMake a variable.
-    ``target`` in C++ is the compile target, by which the conditions of the preprocessor are evaluated. A variable that
-    is set once from such names is known, too. A condition that is not known in each case is a reason to say no.
+    ``target`` in C++ is the compile target, by which the conditions of the preprocessor are evaluated; a macro whose
+    value is false is not defined, nor others that its name matches as a glob. A variable that is set once from such
+    names is known, too. A condition that is not known in each case is a reason to say no.
     """
 
     of: Annotated[dict[SomeText, tuple[Given, ...]], SOME]

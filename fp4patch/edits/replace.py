@@ -108,16 +108,16 @@ class Replace(Operation):
 
     def _replaced(self, code: Code) -> Change | NothingToDo:
         """Replace in the right number of places; a sign that retires the edit, and places too, are a refusal."""
-        if self.effect and self.effect.holds(code.conditions):
-            return NothingToDo(State.UPSTREAMED, self.effect.because)
         places = code.lines(self.find)
-        if self._adds and (made := code.lines(self.replace)):
-            raise Refusal(f"`{self.find}` alone", f"`{self.replace}`", made[0], advice=ADDED)
         for sign in self.retired:
             if signs := code.lines(sign.tokens):
                 if places and not sign.beside:
                     raise Refusal(f"either `{self.find}` or `{sign.tokens}`", "both", signs[0])
                 return NothingToDo(sign.state, sign.because, sign.since)
+        if self.effect and self.effect.holds(code.conditions):
+            return NothingToDo(State.UPSTREAMED, self.effect.because)
+        if self._adds and (made := code.lines(self.replace)):
+            raise Refusal(f"`{self.find}` alone", f"`{self.replace}`", made[0], advice=ADDED)
         if not places and self.replace and (made := code.lines(self.replace)):
             raise Refusal(f"{self.count} of `{self.find}`", f"`{self.replace}` in its place", made[0], advice=ADDED)
         if len(places) != self.count:
