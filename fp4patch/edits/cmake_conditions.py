@@ -102,8 +102,13 @@ class _Condition:
         return _REFERENCE.sub(lambda name: self._variables[name[1]], written)
 
     def _truth(self, argument: Argument) -> bool | None:
-        """Return whether a constant or a variable is true."""
+        """Return whether a constant or a variable is true: a text in quotes is only if it is a constant that is."""
         text = self._text(argument)
-        if text is None or (argument.form is Form.UNQUOTED and text == argument.text and constant(text) is None):
-            return None  # a variable that is not known
-        return bool(text) and constant(text) is not False and not text.endswith("-NOTFOUND")
+        is_variable = argument.form is Form.UNQUOTED and argument.text in self._variables
+        if text is None:
+            return None
+        if is_variable:
+            return bool(text) and constant(text) is not False and not text.endswith("-NOTFOUND")
+        if constant(text) is not None:
+            return constant(text)
+        return False if argument.form is not Form.UNQUOTED else None  # a variable that is not known
