@@ -74,7 +74,10 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, 
         command = [sys.executable, "-I", "-B", str(Path(__file__).with_name("flashinfer_run.py")), str(result)]
         command += [str(Path(packaging.__file__).parents[1])]
         try:
-            process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
+            asked = json.dumps(question)
+            process.run_confined(
+                command, result.parent, limit=TIMEOUT, folder=result.parent, environ=environ, text=asked
+            )
             written = result.read_bytes() if result.is_file() else b""
             answers = zip(_ANSWERS.validate_json(written), machines, strict=True)
             return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in answers]

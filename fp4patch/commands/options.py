@@ -45,6 +45,21 @@ JOBS = click.option(
 )
 
 
+def _trust(_context: click.Context, _parameter: click.Parameter, trusted: bool) -> None:
+    from fp4patch.core.process import Trust  # noqa: PLC0415 - each command loads what it uses
+
+    Trust.trees = trusted
+
+
+TRUST_TREE = click.option(
+    "--trust-tree",
+    is_flag=True,
+    expose_value=False,
+    callback=_trust,
+    help="Run what a tree's build says with your rights, and not in a sandbox.",
+)
+
+
 def completed(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """Return the completion of a name, or of the last one in a list; they are read when a shell asks."""
 
