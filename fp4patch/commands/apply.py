@@ -16,6 +16,7 @@ from fp4patch.console import Hanging, emit, printable, problems, show, verbatim
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 from fp4patch.core.results import State
 from fp4patch.core.wording import counted, joined
+from fp4patch.stack.read import named
 from fp4patch.tree import apply as trees_
 from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult
 from fp4patch.tree.receipt import Remainder
@@ -46,7 +47,8 @@ def apply(
     """
     try:
         write = not (dry_run or check)
-        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=outside)
+        patches = named(outside, load().targets)
+        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=patches)
     except NoVariantError as error:
         applied = _without_variant(trees, error)
     report(applied, diff=diff, as_json=as_json)

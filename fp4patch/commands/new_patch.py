@@ -20,12 +20,11 @@ from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.results import Drift, NothingToDo, State
+from fp4patch.core.results import Drift, NothingToDo, Outcome, State
 from fp4patch.core.tree_path import not_built
 from fp4patch.core.wording import counted
 from fp4patch.edits import Diff
-from fp4patch.edits.diff import FileDiff
-from fp4patch.edits.fold import rewrite
+from fp4patch.edits.diff import File, FileDiff, changed
 from fp4patch.edits.patch_file import FileChange, read
 from fp4patch.sources.archive import read_files
 from fp4patch.sources.index import download, place
@@ -154,15 +153,15 @@ def _tried(
         raise UsageError(f"no release of {target.name} is in the cache", help=f"name some with --release: {known}")
     for number, archive in enumerate(archives):
         on_progress(Step(number, len(archives), f"{target.name} {archive.version}"))
-        texts = read_files(download(archive, lambda _: None), archive.subtree, {edit.named_file for edit in edits})
-        states = {_state(edit, texts.get(edit.named_file)) for edit in edits}
+        named = {path for edit in edits for path in edit.whole.paths}
+        texts = read_files(download(archive, lambda _: None), archive.subtree, named)
+        files = {path: File(text.decode("utf-8", "surrogateescape")) for path, text in texts.items()}
+        outcomes = changed([edit.whole for edit in edits], files.get).outcomes
+        states = {_state(outcome) for outcome in outcomes}
         yield archive.version, states.pop() if len(states) == 1 else State.DRIFTED
 
 
-def _state(edit: FileDiff, content: bytes | None) -> State:
-    if content is None:
-        return State.DRIFTED
-    (outcome,) = rewrite(content.decode("utf-8", "surrogateescape"), edit, lambda _: "").outcomes
+def _state(outcome: Outcome) -> State:
     if isinstance(outcome, Drift):
         return State.DRIFTED
     return State.UPSTREAMED if isinstance(outcome, NothingToDo) else State.PRISTINE

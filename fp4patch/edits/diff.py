@@ -1,21 +1,21 @@
-"""The edit ``diff``: a unified diff as git writes it. Its context must be exact, and a part of it is never applied.
+"""The edit ``diff``: a patch file, whose context must be exact, and of which a part is never applied.
 
-git applies a hunk at the place that is nearest to its line number. Here the lines of a hunk must occur once in the
-file; if they occur more often, one place must be at the line number of the hunk.
+It changes, creates, deletes, renames and copies files, and sets whether they can be executed. git applies a hunk at the
+place that is nearest to its line number. Here the lines of a hunk must occur once in the file; if they occur more
+often, one place must be at the line number of the hunk.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
 from fp4patch.core.lex_error import LexError
-from fp4patch.core.results import NothingToDo, State
+from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FileBeside, Glob, Sha256, must
-from fp4patch.core.tree_path import is_source
-from fp4patch.edits.lines import LineCut, Lines
-from fp4patch.edits.operation import Change, Mistake, Operation, Template
+from fp4patch.edits.lines import LineCut, Lines, spliced
+from fp4patch.edits.operation import Mistake, Operation
 from fp4patch.edits.patch_file import FileChange, Hunk, read
 from fp4patch.edits.refusal import Refusal
 
@@ -24,10 +24,9 @@ _ADVICE = "take the diff for the release that you patch, or leave it out"
 
 @dataclass(frozen=True, kw_only=True)
 class Diff(Operation):
-    """A unified diff beside ``patch.toml``: each of its files is an edit, and all of them apply, or none.
+    """A patch file beside ``patch.toml``: each of its files is an edit, and all of them apply, or none.
 
-    The diff has nothing to do in a tree that has all of its changes: there the reverse would apply. Each file must be
-    a source file of the tree, and keep its name.
+    Diffs come ahead of all other edits. A diff has nothing to do in a tree that has all of its changes.
     """
 
     op: Literal["diff"] = "diff"
@@ -55,16 +54,21 @@ class Diff(Operation):
     def of_files(self, content: bytes) -> tuple["FileDiff", ...]:
         """Return the edit of each file. LexError: the diff is not one that can be applied."""
         return tuple(
-            FileDiff(search=(change.path,), file=self.file, sha256=self.sha256, hunks=change.hunks)
+            FileDiff(search=change.paths, file=self.file, sha256=self.sha256, whole=change)
             for change in supported(content)
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileDiff(Diff):
-    """The changes of one file of a diff."""
+    """What a diff does to one file."""
 
-    hunks: tuple[Hunk, ...]
+    whole: FileChange
+
+    @property
+    def file_change(self) -> FileChange:
+        """The change."""
+        return self.whole
 
     @property
     def language(self) -> str:
@@ -72,60 +76,108 @@ class FileDiff(Diff):
         return "other"
 
     @property
-    def named_file(self) -> str:
-        """The file."""
-        return self.search[0]
+    def reads(self) -> tuple[str, ...]:
+        """None by a glob: a diff names its files."""
+        return ()
 
     def expanded(self, _folder: Path, /) -> tuple["FileDiff", ...]:
         """Return itself."""
         return (self,)
 
-    def change(self, source: Lines, _template: Template, _options: Mapping[str, str], /) -> Change | NothingToDo:
-        """Return the change by all hunks; NothingToDo if the reverse applies. A text to which both apply is refused."""
-        lines = source.lines
-        places, done = _places(lines, self.hunks), _places(lines, [hunk.reverse for hunk in self.hunks])
-        if isinstance(done, list):
-            if isinstance(places, list):
-                raise Refusal("the text before the change, or the text after it", "both", places[0] + 1, advice=_ADVICE)
-            return NothingToDo(State.UPSTREAMED, "the source has this change")
-        if not isinstance(places, list):
-            raise places
-        cuts = [
-            LineCut(place, place + len(hunk.before), hunk.after) for hunk, place in zip(self.hunks, places, strict=True)
-        ]
-        return Change(cuts, tuple(place + 1 for place in places))
+
+@dataclass(frozen=True)
+class File:
+    """A file of a tree."""
+
+    text: str
+    executable: bool = False
 
 
-def supported(content: bytes) -> tuple[FileChange, ...]:
-    """Return the changes of a diff. LexError: it does more than to change lines of source files, or is no diff."""
-    patch_file = read(content)
+class Changed(NamedTuple):
+    """What the changes of a diff make of a tree, and what each of them came to, in their order."""
+
+    files: Mapping[str, File | None]
+    """The files that differ, None for one that is not there any more: of all changes that apply."""
+    outcomes: tuple[Outcome, ...]
+
+
+def changed(changes: Sequence[FileChange], read_file: Callable[[str], File | None]) -> Changed:
+    """Return what the changes of one diff make of a tree, of which ``read_file`` returns a file; None: there is none.
+
+    Each of them is tried, so that all refusals are known. A change that the tree has is NothingToDo.
+    """
+    files: dict[str, File | None] = {}
+    outcomes: list[Outcome] = []
+    leave = {change.before for change in changes if change.before != change.after and not change.copied}
+    for change in changes:
+        try:
+            made, lines = _made(change, read_file, leave)
+        except Refusal as refusal:
+            is_in = _is_in(change, read_file)
+            outcomes.append(NothingToDo(State.UPSTREAMED, "the source has this change") if is_in else refusal.drift)
+            continue
+        if change.before and not change.copied and change.before != change.after:
+            files.setdefault(change.before, None)
+        if change.after:
+            files[change.after] = made
+        outcomes.append(Rewritten(lines))
+    return Changed(files, tuple(outcomes))
+
+
+def _made(
+    change: FileChange, read_file: Callable[[str], File | None], leave: Collection[str | None] = ()
+) -> tuple[File | None, tuple[int, ...]]:
+    """Return the file after a change, and its lines that change. Refusal: the tree is not as before the change."""
+    found = File("") if change.before is None else read_file(change.before)
+    if found is None:
+        raise Refusal("the file that the diff changes", f"no {change.before}", advice=_ADVICE)
+    if change.after not in (None, change.before, *leave) and read_file(change.after or "") is not None:
+        raise Refusal("no file, since the diff makes one", change.after or "", advice=_ADVICE)
+    lines = Lines(found.text).lines
+    places = _places(lines, change.hunks)
+    if not isinstance(places, list):
+        raise places
+    if change.hunks and isinstance(_places(lines, [hunk.reverse for hunk in change.hunks]), list):
+        raise Refusal("the text before the change, or the text after it", "both", places[0] + 1, advice=_ADVICE)
+    cuts = [
+        LineCut(place, place + len(hunk.before), hunk.after) for hunk, place in zip(change.hunks, places, strict=True)
+    ]
+    text = spliced(Lines(found.text), cuts).text
+    if change.after is None:
+        if text:
+            raise Refusal("a file of which nothing is left, since the diff deletes it", "more lines", advice=_ADVICE)
+        return None, (1,)
+    executable = change.mode_after == "100755" if change.sets_mode else found.executable
+    if change.before == change.after and (text, executable) == (found.text, found.executable):
+        raise Refusal("a file with other mode bits", "those that the diff sets", advice=_ADVICE)
+    return File(text, executable), tuple(place + 1 for place in places) or (1,)
+
+
+def _is_in(change: FileChange, read_file: Callable[[str], File | None]) -> bool:
+    """Tell whether the tree is as after a change: then the reverse would apply."""
+    if change.after is None:
+        return read_file(change.before or "") is None
+    found = read_file(change.after)
+    moved = change.before not in (None, change.after) and not change.copied
+    if found is None or (moved and read_file(change.before or "") is not None):
+        return False
+    if not change.hunks:
+        return change.before != change.after or found.executable == (change.mode_after == "100755")
+    lines, reverse = Lines(found.text).lines, [hunk.reverse for hunk in change.hunks]
+    whole = change.before is not None or len(reverse[0].before) == len(lines)
+    is_before = isinstance(_places(lines, change.hunks), list)
+    return whole and not is_before and isinstance(_places(lines, reverse), list)
+
+
+def supported(content: bytes, strip: int | None = None) -> tuple[FileChange, ...]:
+    """Return the changes of a diff. LexError: one of them can go into no tree, or it is no diff of one commit."""
+    patch_file = read(content, strip)
     if len(patch_file.commits) > 1:
         raise LexError("expected one diff, found several commits", patch_file.commits[1].line)
     for change in patch_file.changes:
-        path = PurePosixPath(change.path)
-        if reason := change.refused or _more_than_lines(change):
-            raise LexError(reason, change.line)
-        if (
-            any(part.startswith(".") for part in path.parts)
-            or set(change.path) & set("*?[")
-            or not is_source(path.name)
-        ):
-            raise LexError(f"expected a source file, not hidden, with a plain name, found {change.path!a}", change.line)
+        if change.refused:
+            raise LexError(change.refused, change.line)
     return patch_file.changes
-
-
-def _more_than_lines(change: FileChange) -> str:
-    """Return what a change does beside changing lines, or instead of it; empty if it does just that."""
-    kinds = {
-        "a new file": change.before is None,
-        "a deleted file": change.after is None,
-        "a copy": change.copied,
-        "a rename": change.before != change.after,
-        "another mode": change.changes_mode,
-        "no hunk": not change.hunks,
-    }
-    found = next((kind for kind, holds in kinds.items() if holds), "")
-    return found and f"{change.path!a}: expected changes of lines alone, found {found}"
 
 
 def _places(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[int] | Refusal:

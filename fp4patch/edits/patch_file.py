@@ -130,14 +130,24 @@ class FileChange:
         return self.after or self.before or ""
 
     @property
-    def changes_mode(self) -> bool:
-        """True if the mode bits of a file change that is there before and after."""
-        return bool(self.mode_before and self.mode_after and self.mode_before != self.mode_after)
+    def paths(self) -> tuple[str, ...]:
+        """The paths before the change and after it, each once."""
+        return tuple(dict.fromkeys(path for path in (self.before, self.after) if path))
+
+    @property
+    def changed_paths(self) -> tuple[str, ...]:
+        """The paths at which there is another file afterwards, or none: not that of which a copy is made."""
+        return (self.path,) if self.copied else self.paths
+
+    @property
+    def sets_mode(self) -> bool:
+        """True if the change decides whether the file can be executed: of a new file, or of one with other bits."""
+        return bool(self.mode_after) and (self.before is None or self.mode_before not in ("", self.mode_after))
 
     @property
     def refused(self) -> str:
         """Reason why the change can go into no tree, with the path; empty if there is none."""
-        for path in filter(None, (self.before, self.after)):
+        for path in self.paths:
             if reason := refused_path(path):
                 return f"{path!a}: {reason}"
         for mode in filter(None, (self.mode_before, self.mode_after)):
