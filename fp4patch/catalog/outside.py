@@ -4,7 +4,7 @@ A tree keeps the diff of such a patch with its receipt, so that the directory is
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,7 @@ from fp4patch.catalog.reading import Reader
 from fp4patch.core.errors import ManifestError, Refused
 from fp4patch.core.lex_error import LexError
 from fp4patch.edits import Diff
-from fp4patch.edits.patch_file import Commit
+from fp4patch.edits.patch_file import Commit, FileChange
 from fp4patch.edits.patch_file import read as read_patch
 from fp4patch.edits.patch_text import patch_text
 
@@ -45,6 +45,8 @@ class OutsidePatch(Patch):
     """Name of the diff in its directory."""
     diff: bytes
     origin: Origin = Origin()
+    base: str = ""
+    """Release, or commit, that it was made for; empty if nobody says it."""
 
     @property
     def commit(self) -> Commit:
@@ -119,6 +121,13 @@ def of_commit(commit: Commit, name: str, target: str, *, reason: str, retire: st
         diff=diff,
         origin=origin,
     )
+
+
+def with_changes(patch: OutsidePatch, changes: Sequence[FileChange]) -> OutsidePatch:
+    """Return a patch with the diff of a merge in the place of its own."""
+    diff = patch_text(replace(patch.commit, changes=tuple(changes))).encode()
+    edit = Diff(file=patch.file, sha256=sha256(diff).hexdigest())
+    return replace(patch, diff=diff, edits=edit.of_files(diff), origin=replace(patch.origin, merged=True))
 
 
 def kept(id_: str, link: str, diff: bytes, origin: Origin) -> OutsidePatch:

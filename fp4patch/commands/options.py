@@ -38,7 +38,7 @@ WITH = click.option(
     metavar="DIR",
     multiple=True,
     type=FOLDER,
-    help="Apply the diff in this directory first; see `fp4patch new-patch`. Repeatable.",
+    help="Apply the patches in this directory first: a stack, or one of `fp4patch new-patch`. Repeatable.",
 )
 JOBS = click.option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."

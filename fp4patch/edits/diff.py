@@ -19,7 +19,7 @@ from fp4patch.edits.operation import Mistake, Operation
 from fp4patch.edits.patch_file import FileChange, Hunk, read
 from fp4patch.edits.refusal import Refusal
 
-_ADVICE = "take the diff for the release that you patch, or leave it out"
+_ADVICE = "take the diff for the release that you patch, or leave it out; `apply --merge` tries a three-way merge"
 
 
 @dataclass(frozen=True, kw_only=True)

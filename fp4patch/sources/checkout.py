@@ -48,6 +48,18 @@ class Checkout:
         size = self._say("cat-file", "-s", name)
         return self._say("cat-file", "blob", name) if size and int(size) <= _LARGEST else None
 
+    @staticmethod
+    def at(folder: Path) -> "Checkout | None":
+        """Return the repository of a clone, with a work tree or without; None if it is none."""
+        if (folder / ".git").exists():
+            return Checkout.around(folder / "x")
+        return Checkout(folder, folder) if (folder / "HEAD").is_file() and (folder / "objects").is_dir() else None
+
+    def blob(self, name: str) -> bytes | None:
+        """Return a file by its hash, or by ``COMMIT:PATH``; None if the repository has none, or two."""
+        size = self._say("cat-file", "-s", name)
+        return self._say("cat-file", "blob", name) if size and int(size) <= _LARGEST else None
+
     def history(self, path: Path) -> Iterator[tuple[str, bytes]]:
         """Yield the last commits that changed a file, the newest first, and the file as they have it."""
         name = f":(literal,top){path.relative_to(self.folder).as_posix()}"

@@ -92,13 +92,16 @@ class Stack:
     def outside(self) -> tuple[OutsidePatch, ...]:
         """The patches as they are applied: each one's own diff, in exact context."""
         return tuple(
-            outside.of_commit(
-                replace(patch.commit, link=patch.link),
-                patch.name,
-                self.target,
-                reason=patch.notes.reason,
-                retire=patch.notes.drop_when,
-                origin=outside.Origin(self.name, self.sha256, patch.sha256),
+            replace(
+                outside.of_commit(
+                    replace(patch.commit, link=patch.link),
+                    patch.name,
+                    self.target,
+                    reason=patch.notes.reason,
+                    retire=patch.notes.drop_when,
+                    origin=outside.Origin(self.name, self.sha256, patch.sha256),
+                ),
+                base=patch.notes.base,
             )
             for patch in self.patches
         )

@@ -184,13 +184,16 @@ class _Diffed:
 
     def _file(self, path: str) -> File | None:
         """Return a file as the diffs before left it. Refused: it cannot be read, or a link leads to it."""
-        if path not in self.files:
-            if locate(self.tree.root, path) != self.tree.root / path:
-                raise refuse(path, "the name of the file itself", "one that leads through a link")
-            content = self.tree.pristine(path)
-            executable = bool((self.tree.pristine_mode(path) or 0) & 0o100)
-            return None if content is None else File(decode(content, path), executable)
-        return self.files[path]
+        return self.files[path] if path in self.files else pristine_file(self.tree, path)
+
+
+def pristine_file(tree: LockedTree, path: str) -> File | None:
+    """Return a file that a diff names, as upstream has it. Refused: it cannot be read, or a link leads to it."""
+    if locate(tree.root, path) != tree.root / path:
+        raise refuse(path, "the name of the file itself", "one that leads through a link")
+    content = tree.pristine(path)
+    executable = bool((tree.pristine_mode(path) or 0) & 0o100)
+    return None if content is None else File(decode(content, path), executable)
 
 
 def _in_part(diffed: _Diffed) -> Iterator[Problem]:

@@ -121,3 +121,52 @@ def test_a_stack_for_several_kinds_of_trees_says_which(
     assert snapshot(tree) == before
     (stack / "stack.toml").write_text('target = "mlx"\n')
     assert fp4patch("apply", "--with", stack, tree, other).status == 0
+
+
+@pytest.fixture
+def clone(tree: Path, stack: Path, tmp_path: Path) -> Path:
+    """Return the repository that the stack was made in."""
+    del tree, stack
+    return tmp_path / "work"
+
+
+def test_a_patch_is_merged_only_with_merge_and_shown_and_reverted(
+    fp4patch: Command, tree: Path, stack: Path, clone: Path
+) -> None:
+    setup = tree / SETUP
+    setup.write_text("import os  # moved on\n\nprint(os)\n")
+    before = snapshot(tree)
+    command = ("apply", "--with", stack, "--clone", clone)
+    refused = fp4patch(*command, tree)
+    assert refused.status == 1
+    assert "--merge" in refused.err
+    assert snapshot(tree) == before
+    shown = fp4patch(*command, "--merge", "--dry-run", tree)
+    assert shown.status == 0, shown.err
+    assert "0002-Change-2-2 is merged onto this release" in shown.out
+    assert "+print(os, 2)" in shown.out
+    assert snapshot(tree) == before
+    assert fp4patch(*command, "--merge", tree).status == 0
+    assert (tree / "setup_all.py").read_text().startswith("import os  # moved on\n\nprint(os, 2)\n")
+    diffs = json.loads((tree / ".fp4patch/receipt.json").read_text())["diffs"]
+    assert [diff["merged"] for diff in diffs] == [False, True]
+    status = fp4patch("status", tree)
+    assert "merged onto this release: 0002-Change-2-2" in " ".join(status.out.split())
+    assert fp4patch("apply", tree).status == 0
+    assert fp4patch("revert", tree).status == 0
+    assert snapshot(tree) == before
+
+
+def test_a_conflict_is_refused_with_both_sides_and_no_mark_is_written(
+    fp4patch: Command, tree: Path, stack: Path, clone: Path
+) -> None:
+    (tree / SETUP).write_text("import os\n\nprint(os, 3)\n")
+    before = snapshot(tree)
+    refused = fp4patch("apply", "--with", stack, "--merge", "--clone", clone, tree)
+    assert refused.status == 1
+    said = " ".join(refused.err.split())
+    assert "setup_all.py:3" in said
+    assert "`print(os, 3)`" in said
+    assert "`print(os, 2)`" in said
+    assert snapshot(tree) == before
+    assert "no repository" in fp4patch("apply", "--with", stack, "--merge", "--clone", stack, tree).err
