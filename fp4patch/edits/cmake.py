@@ -265,3 +265,17 @@ def _bracket_end(text: str, opening: re.Match[str]) -> tuple[int, int]:
     if at < 0:
         raise LexError(f"`{opening[0]}` is never closed", text.count("\n", 0, opening.start()) + 1)
     return at, at + len(closing)
+
+
+# Example: # comment
+_WORD = re.compile(rf'#[^\n]*|\s+|[()]|{_QUOTED.pattern}|{_UNQUOTED.pattern}|.', re.DOTALL)
+
+
+def words(text: str) -> Iterator[tuple[str, int]]:
+    """Yield names and arguments of commands with their lines, in a part of a file, which may begin within a command."""
+    line = 1
+    for match in _WORD.finditer(text):
+        word = match.group()
+        if word.strip() and word[0] != "#":
+            yield word, line
+        line += word.count("\n")
