@@ -268,7 +268,7 @@ def _bracket_end(text: str, opening: re.Match[str]) -> tuple[int, int]:
 
 
 # Example: # comment
-_WORD = re.compile(rf'#[^\n]*|\s+|[()]|{_QUOTED.pattern}|{_UNQUOTED.pattern}|.', re.DOTALL)
+_WORD = re.compile(rf"#[^\n]*|\s+|[()]|{_QUOTED.pattern}|{_UNQUOTED.pattern}|.", re.DOTALL)
 
 
 def words(text: str) -> Iterator[tuple[str, int]]:

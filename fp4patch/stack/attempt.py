@@ -1,5 +1,6 @@
 """A patch put on the files of a release in memory: exactly, else by git's merge with the text that it was made for."""
 
+import hashlib
 import re
 import subprocess
 import tempfile
@@ -95,7 +96,8 @@ def _one(change: FileChange, read: Read, base: Callable[[FileChange], str | None
             return
         if not change.copied:
             made.texts[change.before] = None
-    result = exactly(ours, change.hunks)
+    is_base = bool(change.blob_before) and blob_name(ours).startswith(change.blob_before)
+    result = exactly_at_lines(ours, change.hunks) if is_base else exactly(ours, change.hunks)
     if result is None:
         result = _merged(change, ours, base(change), made)
     if result is not None:
@@ -122,6 +124,12 @@ def exactly(text: str, hunks: Sequence[Hunk]) -> str | None:
         result += (*lines[at : places[0]], *hunk.after)
         at = places[0] + len(hunk.before)
     return "".join((*result, *lines[at:]))
+
+
+def blob_name(text: str) -> str:
+    """Return the name that git gives a content (SHA-1)."""
+    data = text.encode("utf-8", "surrogateescape")
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def lines_of(text: str) -> tuple[str, ...]:

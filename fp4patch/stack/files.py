@@ -1,17 +1,17 @@
 """The files of one release, by the names of upstream's repository: of a tree, of a pinned archive, or of a clone."""
 
-import hashlib
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from fp4patch.catalog.identify import claimed_version, is_at
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.target import Target
 from fp4patch.core.errors import UsageError
-from fp4patch.core.progress import OnProgress, silent
+from fp4patch.core.progress import OnProgress
 from fp4patch.core.release import is_version
 from fp4patch.core.store import scratch
 from fp4patch.core.wording import suggested
@@ -46,57 +46,28 @@ class Release:
         return self._texts[path]
 
 
-def blob_name(text: str) -> str:
-    """Return the name that git gives a content (SHA-1)."""
-    data = text.encode("utf-8", "surrogateescape")
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
 @contextmanager
-def opened(
-    names: Sequence[str],
-    catalog: Catalog,
-    paths: Collection[str],
-    *,
-    clone: Clone | None = None,
-    progress: OnProgress = silent,
-) -> Iterator[list[Release]]:
-    """Yield the releases and trees of some names, of which these paths will be read.
+def opener(
+    catalog: Catalog, paths: Collection[str], clone: Clone | None, progress: OnProgress
+) -> Iterator[Callable[[str], Release]]:
+    """Yield what opens a tree, or TARGET==VERSION, of which these paths will be read.
 
-    UsageError: there is no tree or release of that name. SourceError: it cannot be fetched.
+    It raises UsageError if there is no tree or release of that name, and SourceError if that cannot be fetched.
     """
-    with scratch(Path(_temporary()), "fp4patch-plan-") as work:
-        yield [
-            release_of(name, catalog, paths, clone=clone, work=work / str(number), progress=progress)
-            for number, name in enumerate(names)
-        ]
+    with scratch(Path(tempfile.gettempdir()), "fp4patch-plan-") as work:
 
+        @cache
+        def opened(name: str) -> Release:
+            if "==" not in name or Path(name).exists():
+                return of_tree(Path(name), catalog, clone)
+            target_name, _, version = name.partition("==")
+            target, version = catalog.target(target_name.strip()), version.strip().removeprefix("v")
+            if not is_version(version):
+                known = [archive.version for archive in target.archives] or ["1.0"]
+                raise UsageError(f"{version!r} is not a version", help=f"for example {target.name}=={known[-1]}")
+            return _published(name, target, version, paths, clone, work / f"{target.name}-{version}", progress)
 
-def _temporary() -> str:
-    import tempfile  # noqa: PLC0415 - only where a release is opened
-
-    return tempfile.gettempdir()
-
-
-def release_of(
-    name: str, catalog: Catalog, paths: Collection[str], *, clone: Clone | None, work: Path, progress: OnProgress
-) -> Release:
-    """Return one release: see :func:`opened`. ``work`` is a directory that does not exist yet, for what git clones."""
-    if re.search(r"[^/]==", name) and not Path(name).exists():
-        target_name, _, version = name.partition("==")
-        target = catalog.target(target_name.strip())
-        version = version.strip().removeprefix("v")
-        if not is_version(version):
-            known = [archive.version for archive in target.archives]
-            raise UsageError(
-                f"{version!r} is not a version", help=f"for example {target.name}=={(known or ['1.0'])[-1]}"
-            )
-        return _published(name, target, version, paths, clone, work, progress)
-    root = Path(name)
-    if not root.is_dir():
-        known = [f"{target.name}==" for target in catalog.targets.values()]
-        raise UsageError(f"{name} is no directory", help=suggested(name, known, "name a tree, or TARGET==VERSION"))
-    return of_tree(root, catalog, clone)
+        yield opened
 
 
 def _published(
@@ -112,7 +83,7 @@ def _published(
     if clone and commit:
         return Release(name, lambda path: clone.read(commit, path), target, version, clone, commit)
     if archive := target.archive(version):
-        wanted = target.in_layouts(sorted(paths))
+        wanted = {place for path in paths for place in _places(target, path)}
         contents = read_files(download(archive, progress), archive.subtree, wanted)
         return Release(name, lambda path: _in_layouts(target, path, contents), target, version)
     fetch(target, version, work, progress=progress)
@@ -120,11 +91,24 @@ def _published(
 
 
 def _in_layouts(target: Target, path: str, contents: Mapping[str, bytes]) -> bytes | None:
-    return next((contents[place] for place in target.in_layouts([path]) if place in contents), None)
+    return next((contents[place] for place in _places(target, path) if place in contents), None)
+
+
+def _places(target: Target, path: str) -> tuple[str, ...]:
+    """Return the paths at which a tree can have a file of upstream's repository.
+
+    An archive or an installed package is one directory of it: there ``flashinfer/gemm/core.py`` is ``gemm/core.py``.
+    """
+    tops = {archive.subtree for archive in target.archives} - {""}
+    below = (path.removeprefix(f"{top}/") for top in sorted(tops) if path.startswith(f"{top}/"))
+    return tuple(dict.fromkeys((*target.in_layouts([path]), *below)))
 
 
 def of_tree(root: Path, catalog: Catalog, clone: Clone | None) -> Release:
     """Return the release that is in a directory; its history is the clone's that it is, or that is given."""
+    if not root.is_dir():
+        names = [f"{target.name}==" for target in catalog.targets.values()]
+        raise UsageError(f"{root} is no directory", help=suggested(str(root), names, "name a tree, or TARGET==VERSION"))
     found = [target for target in catalog.targets.values() if is_at(root, target)]
     target = found[0] if len(found) == 1 else None
     version = str(claimed_version(root, target) or "") if target else ""
@@ -138,7 +122,7 @@ def _reader(root: Path, target: Target | None) -> Callable[[str], bytes | None]:
     top = root.resolve()
 
     def read(path: str) -> bytes | None:
-        for place in target.in_layouts([path]) if target else (path,):
+        for place in _places(target, path) if target else (path,):
             file = top / place
             try:
                 inside = file.parent.resolve().is_relative_to(top) and not file.is_symlink()

@@ -4,7 +4,8 @@ The patches are put on each release in memory, in their order: one that does not
 are tried without it. Nothing is written.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
@@ -19,8 +20,8 @@ from fp4patch.core.tree_path import is_source, not_built
 from fp4patch.core.wording import counted, shortened
 from fp4patch.edits.patch_file import Commit, FileChange, read
 from fp4patch.sources.history import Clone, Entry
-from fp4patch.stack.attempt import Attempt, Misfit, attempt, exactly, lines_of, merge, over
-from fp4patch.stack.files import Release, blob_name
+from fp4patch.stack.attempt import Attempt, Misfit, attempt, blob_name, exactly, lines_of, merge, over
+from fp4patch.stack.files import Release
 from fp4patch.stack.landing import Landing, is_revert, landing
 from fp4patch.stack.presence import Found, hunks_in
 
@@ -66,6 +67,8 @@ class Place(Document):
     """The lines of the release."""
     patch: str = ""
     """The lines of the patch."""
+    is_in: bool = False
+    """True if the release has the hunk."""
     commits: tuple[str, ...] = ()
     """Commits of the release that wrote these lines, the newest first, where a clone is at hand."""
 
@@ -75,6 +78,7 @@ class Step(Document):
     """What becomes of one patch on one release."""
 
     patch: str
+    """Label of the patch."""
     release: str
     outcome: Outcome
     evidence: str = ""
@@ -99,6 +103,13 @@ class Patch(Document):
     link: str = ""
     commit: Commit = field(metadata=HIDDEN, default=None)  # type: ignore[assignment]
 
+    @property
+    @shown()
+    def label(self) -> str:
+        """The number before its name, as ``git format-patch`` writes it; its whole name if there is none."""
+        number = re.match(r"\d{2,}(?=-)", self.name)
+        return number[0] if number else self.name
+
     @cached_property
     def changes(self) -> tuple[FileChange, ...]:
         """The files that it changes."""
@@ -117,6 +128,20 @@ class Patch(Document):
 
 
 @dataclass(frozen=True)
+class Goes(Document):
+    """The release from which on a patch can go."""
+
+    patch: str
+    target: str
+    since: str = ""
+    """The first release that has it; empty if the newest one has it not."""
+    before: str = ""
+    """The release before that, which has it not; empty if the oldest one has it already."""
+    newest: str = ""
+    """The newest release that was looked at."""
+
+
+@dataclass(frozen=True)
 class Plan(Report):
     """A stack on releases."""
 
@@ -125,6 +150,8 @@ class Plan(Report):
     patches: tuple[Patch, ...]
     steps: tuple[Step, ...]
     """One for each patch and release, by releases."""
+    goes: tuple[Goes, ...] = ()
+    """The release from which on each patch can go, if that is asked for."""
 
     @property
     @shown()
@@ -134,7 +161,7 @@ class Plan(Report):
 
     def step(self, patch: Patch, release: str) -> Step:
         """Return what becomes of a patch on a release."""
-        return next(step for step in self.steps if (step.patch, step.release) == (patch.name, release))
+        return next(step for step in self.steps if (step.patch, step.release) == (patch.label, release))
 
 
 def plan(stack: str, patches: Sequence[Patch], releases: Sequence[Release]) -> Plan:
@@ -192,7 +219,7 @@ class OnRelease:
         return self.texts[path] if path in self.texts else self.release.text(path)
 
     def _step(self, patch: Patch, before: Sequence[Patch], behind: Sequence[Patch]) -> Step:
-        made = partial(Step, patch.name, self.release.name)
+        made = partial(Step, patch.label, self.release.name)
         there = self.presence(patch)
         if there.outcome:
             return made(there.outcome, there.evidence, there.since, places=there.places)
@@ -229,7 +256,7 @@ class OnRelease:
         landed = self._landed(patch)
         if landed and not landed.reverted and not (open_ and not has) and (landed.is_sure or has):
             since = self._first_tag(landed.entry.commit)
-            undone = f"; {_hunks(open_)} read as before it again" if open_ else ""
+            undone = f"; as before it again: {_hunks(open_)}" if open_ else ""
             return _Presence(Outcome.IN, f"its {landed.by} is in the log: {landed.entry}{undone}", since)
         news = ""
         if landed and landed.reverted:
@@ -247,7 +274,7 @@ class OnRelease:
         if has and not open_ and self._merge_is_empty(patch):
             outcome = Outcome.NOTHING if is_revert(patch.commit) else Outcome.IN
             return _Presence(outcome, "a merge with it changes nothing")
-        places = tuple(Place(here.file, here.hunk, None, "is in") for here in has)
+        places = tuple(Place(here.file, here.hunk, None, "is in already", is_in=True) for here in has)
         return _Presence(None, news, places=places)
 
     def _found(self, patch: Patch) -> Iterator["_Here"]:
@@ -285,7 +312,7 @@ class OnRelease:
         clone, target = self.release.clone, self.release.target
         if not clone:
             return ""
-        names = [(Version(name), tag) for tag in clone.tags_with(commit) if is_version(name := _version(tag, target))]
+        names = [(Version(name), tag) for tag in clone.tags_with(commit) if is_version(name := version_of(tag, target))]
         stable = [(version, tag) for version, tag in names if not version.is_prerelease]
         return str(min(stable or names)[0]) if names else ""
 
@@ -333,7 +360,7 @@ class OnRelease:
             tried = self._tried(rest, changes)
             if tried and tried.fits:
                 needed = rest
-        return tuple(other.name for other in needed)
+        return tuple(other.label for other in needed)
 
     def _related(self, patch: Patch, others: Sequence[Patch]) -> list[Patch]:
         """Return the patches that share a file with a patch, or with one that does."""
@@ -352,8 +379,8 @@ class OnRelease:
             if other.paths & patch.paths:
                 tried = attempt(self._present(other)[0], self.text, self.base)
                 if tried.fits and attempt(changes, over(tried.texts, self.text), self.base).fits:
-                    return (other.name,)
-        if stuck := [other.name for other in before if other not in self.on and self._builds_on_lines(patch, other)]:
+                    return (other.label,)
+        if stuck := [other.label for other in before if other not in self.on and self._builds_on_lines(patch, other)]:
             return tuple(stuck)
         return self._missing_commits(patch, changes)
 
@@ -436,7 +463,7 @@ class OnRelease:
             misfit.reason,
             "".join(misfit.ours),
             "".join(misfit.theirs),
-            tuple(map(str, commits)),
+            commits=tuple(map(str, commits)),
         )
 
 
@@ -479,14 +506,14 @@ def _hunks(found: Sequence[_Here]) -> str:
     )
 
 
-def _version(tag: str, target: Target | None) -> str:
+def version_of(tag: str, target: Target | None) -> str:
     """Return the version that a tag names, as the tags of a target are formed."""
     begin = target.tag.partition("{")[0] if target else "v"
     return tag.removeprefix(begin or "v")
 
 
 def _since(steps: Sequence[Step], releases: Sequence[Release]) -> Iterator[Step]:
-    """Yield the steps; those of patches that are in, with the first of the releases that has it, if no log says more."""
+    """Yield the steps. Those of patches that are in name the first release that has it, if no log says more."""
     versions = {release.name: (release.target, release.version) for release in releases}
     for step in steps:
         target, version = versions[step.release]
