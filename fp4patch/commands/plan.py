@@ -12,7 +12,7 @@ from rich.text import Text
 
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.commands.options import NAME, PLACE, json_option
-from fp4patch.console import NONE, Hanging, emit, folded, printable, progress_bar, show, table, whole
+from fp4patch.console import Hanging, emit, folded, printable, progress_bar, show, table
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.wording import counted, shortened
@@ -112,16 +112,17 @@ def planned(
 def as_text(made: Plan) -> RenderableType:
     """Return a table of patches and releases, and below it what a reader must know of each that does not just apply."""
     common, heads = short_names(made.releases)
-    columns = [Column("patch", overflow="fold", max_width=_LABEL), *map(whole, heads), folded("title")]
+    columns = [Column("patch", overflow="fold", max_width=_LABEL), *map(folded, heads)]
     rows: list[list[RenderableType]] = [
-        [patch.label, *(_cell(made.step(patch, release)) for release in made.releases), patch.title or NONE]
-        for patch in made.patches
+        [patch.label, *(_cell(made.step(patch, release)) for release in made.releases)] for patch in made.patches
     ]
     parts: list[RenderableType] = [Text(printable(f"{made.stack} on {common}" if common else made.stack), "bold")]
     parts.append(table(columns, rows))
     for patch in made.patches:
+        parts += [Text(), Hanging(f"{printable(patch.label)}  ", patch.title or patch.name, "bold")]
         for head, release in zip(heads, made.releases, strict=True):
             parts += _details(made.step(patch, release), head)
+    parts += [Text()] * bool(made.goes)
     parts += [Hanging("", sentence(found)) for found in made.goes]
     return Group(*parts)
 
@@ -160,20 +161,18 @@ def _short(needs: Sequence[str]) -> str:
 
 def _details(step: Step, release: str) -> Iterator[RenderableType]:
     """Yield the evidence and the places of a step, if there is something to know."""
-    if not (step.evidence or step.places or step.left_out or (step.needs and not step.outcome.is_settled)):
+    said, places = lines(step), conflicts(step)
+    if not said and not places:
         return
-    yield Text()
-    heading = Text.assemble((printable(step.patch), "bold"), f" on {printable(release)}: ")
-    yield heading.append(step.outcome.value, STYLES[step.outcome])
-    for line in lines(step):
-        yield Hanging("  ", line)
-    for place in conflicts(step)[:_SHOWN]:
-        yield Hanging("  ", place_line(place))
-        yield from (Hanging("    release: ", row) for row in _rows(place.release))
-        yield from (Hanging("    patch:   ", row) for row in _rows(place.patch))
-        yield from (Hanging("    written by ", commit) for commit in place.commits[:_SHOWN])
-    if more := len(conflicts(step)) - _SHOWN:
-        yield from [Hanging("  ", f"and {counted(more, 'place')} more")] * (more > 0)
+    yield Text.assemble(f"  {printable(release)}: ", (step.outcome.value, STYLES[step.outcome]))
+    yield from (Hanging("    ", line) for line in said)
+    for place in places[:_SHOWN]:
+        yield Hanging("    ", place_line(place))
+        yield from (Hanging("      release: ", row) for row in _rows(place.release))
+        yield from (Hanging("      patch:   ", row) for row in _rows(place.patch))
+        yield from (Hanging("      written by ", commit) for commit in place.commits[:_SHOWN])
+    if (more := len(places) - _SHOWN) > 0:
+        yield Hanging("    ", f"and {counted(more, 'place')} more, which --json has")
 
 
 def _rows(lines_of_place: str) -> list[str]:
