@@ -84,27 +84,28 @@ class Clone:
         """Tell whether a commit is another one, or was made after it."""
         return self._git.say("merge-base", "--is-ancestor", ancestor, commit) is not None
 
-    def writers(self, commit: str, path: str, lines: Iterable[int], without: str = "") -> list[Entry]:
-        """Return the commits that wrote lines (1-based) of a file, the newest first; not those that ``without`` has."""
+    def writers(self, commit: str, path: str, lines: Iterable[int], without: str = "") -> dict[int, Entry]:
+        """Return the commit that wrote each of some lines (1-based) of a file; not those that ``without`` has."""
         wanted = sorted(set(lines))
         if not wanted:
-            return []
-        span = f"-L{wanted[0]},{wanted[-1]}"
-        said = self._git.say("blame", "--porcelain", span, commit, *([f"^{without}"] if without else []), "--", path)
-        found, boundary = dict[str, None](), set[str]()
+            return {}
+        spans = [f"-L{line},{line}" for line in wanted]
+        said = self._git.say("blame", "--porcelain", *spans, commit, *([f"^{without}"] if without else []), "--", path)
+        found, older = dict[int, str](), set[str]()
         name = ""
-        for line in (said or b"").decode("utf-8", "replace").splitlines():
-            if match := _BLAMED.fullmatch(line):
+        for row in (said or b"").decode("utf-8", "replace").splitlines():
+            if match := _BLAMED.fullmatch(row):
                 name = match[1]
-                if int(match[2]) in wanted:
-                    found[name] = None
-            elif line == "boundary":
-                boundary.add(name)
-        return self._described([name for name in found if not without or name not in boundary])
+                found[int(match[2])] = name
+            elif row == "boundary":
+                older.add(name)
+        known = self._described([name for name in dict.fromkeys(found.values()) if not (without and name in older)])
+        return {line: known[name] for line, name in found.items() if name in known}
 
-    def _described(self, commits: Sequence[str]) -> list[Entry]:
+    def _described(self, commits: Sequence[str]) -> dict[str, Entry]:
         if not commits:
-            return []
+            return {}
         said = self._git.say("log", "--no-walk=sorted", "--format=%x1e%H%x1f%s", *commits) or b""
         rows = said.decode("utf-8", "replace").split("\x1e")[1:]
-        return [Entry(*(part.strip() for part in row.split("\x1f", 1))) for row in rows]
+        entries = [Entry(*(part.strip() for part in row.split("\x1f", 1))) for row in rows]
+        return {entry.commit: entry for entry in entries}

@@ -50,7 +50,7 @@ class Landing:
 
 def is_revert(patch: Commit) -> bool:
     """Tell whether a patch says that it takes another one back."""
-    return bool(_REVERT.fullmatch(patch.subject) or _REVERTS.search(patch.description))
+    return bool(re.search(r"\brevert", patch.subject, re.IGNORECASE) or _REVERTS.search(patch.description))
 
 
 def landing(patch: Commit, log: Iterable[Entry]) -> Landing | None:

@@ -166,7 +166,7 @@ class Plan(Report):
 
 def plan(stack: str, patches: Sequence[Patch], releases: Sequence[Release]) -> Plan:
     """Return what becomes of each patch on each release."""
-    base = _Bases(releases)
+    base = Bases(releases)
     steps = [step for release in releases for step in OnRelease(release, patches, base).steps]
     return Plan(stack, tuple(release.name for release in releases), tuple(patches), tuple(_since(steps, releases)))
 
@@ -176,7 +176,7 @@ def _is_built(path: str) -> bool:
     return is_source(name) and not not_built(path) and not _TESTS & set(folders) and not name.startswith("test_")
 
 
-class _Bases:
+class Bases:
     """The texts that patches were made for, as far as a clone or a release has them."""
 
     def __init__(self, releases: Sequence[Release]) -> None:
@@ -442,29 +442,43 @@ class OnRelease:
                 for at, line in enumerate(hunk.before)
                 if line not in there and line.strip()
             ]
-            for entry in clone.writers(origin, change.before, rows, without=self.release.commit):
-                found.setdefault(entry.commit, entry)
-        return list(found.values())
+            wrote = clone.writers(origin, change.before, rows, without=self.release.commit)
+            found |= {entry.commit: entry for entry in wrote.values()}
+        order = {entry.commit: at for at, entry in enumerate(clone.log(origin))} if found else {}
+        return sorted(found.values(), key=lambda entry: order.get(entry.commit, 0), reverse=True)
 
     # --- where ---
 
     def _places(self, patch: Patch, tried: Attempt) -> tuple[Place, ...]:
-        return tuple(self._place(patch, misfit) for misfit in tried.misfits)
-
-    def _place(self, patch: Patch, misfit: Misfit) -> Place:
-        clone, commits = self.release.clone, list[Entry]()
-        if clone and misfit.line and misfit.file not in self.texts:
-            rows = range(misfit.line, misfit.line + max(1, len(misfit.ours)))
-            commits = clone.writers(self.release.commit, misfit.file, rows, without=self._origin(patch))
-        return Place(
-            misfit.file,
-            misfit.hunk,
-            misfit.line,
-            misfit.reason,
-            "".join(misfit.ours),
-            "".join(misfit.theirs),
-            commits=tuple(map(str, commits)),
+        rows = {misfit: _lines(misfit) for misfit in tried.misfits}
+        wrote = {
+            file: self._writers(patch, file, [row for misfit, of in rows.items() if misfit.file == file for row in of])
+            for file in {misfit.file for misfit in rows}
+        }
+        return tuple(
+            Place(
+                misfit.file,
+                misfit.hunk,
+                misfit.line,
+                misfit.reason,
+                "".join(misfit.ours),
+                "".join(misfit.theirs),
+                commits=tuple(dict.fromkeys(str(wrote[misfit.file][row]) for row in of if row in wrote[misfit.file])),
+            )
+            for misfit, of in rows.items()
         )
+
+    def _writers(self, patch: Patch, file: str, rows: Sequence[int]) -> dict[int, Entry]:
+        """Return the commits that wrote lines of a file that no patch of the stack has changed."""
+        clone = self.release.clone
+        if not clone or file in self.texts:
+            return {}
+        return clone.writers(self.release.commit, file, rows, without=self._origin(patch))
+
+
+def _lines(misfit: Misfit) -> range:
+    """Return the lines of the release that a place is about."""
+    return range(misfit.line, misfit.line + max(1, len(misfit.ours))) if misfit.line else range(0)
 
 
 def _changes_of(clone: Clone, entry: Entry) -> tuple[FileChange, ...]:
