@@ -86,7 +86,10 @@ def hunks_in(change: FileChange, text: str) -> list[HunkFound]:
 
 
 def sites(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[list[int]]:
-    """Return the places (0-based) at which a text has the lines before each hunk."""
+    """Return the places (0-based) at which a text has the lines before each hunk.
+
+    As git has it, a hunk of the first line is at the beginning of a text, and one without context below at its end.
+    """
     where: dict[str, list[int]] = {}
     for at, line in enumerate(lines):
         where.setdefault(line, []).append(at)
@@ -104,7 +107,7 @@ def sites(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[list[int]]:
                 start
                 for start in starts
                 if tuple(lines[start : start + len(before)]) == before
-                and not (hunk.begins_file and start > 0)
+                and not ((hunk.begins_file or hunk.line <= 1) and start > 0)
                 and not (hunk.ends_file and start < last)
             ]
         )
