@@ -242,7 +242,9 @@ class OnRelease:
         if needs := self._missing(patch, before, behind, changes):
             return made(Outcome.NEEDS, needs=needs, places=self._places(patch, tried), left_out=left_out)
         outcome = Outcome.PARTLY if there.places else Outcome.CONFLICTS
-        places = (*there.places, *self._places(patch, tried))
+        held = {(place.file, place.hunk) for place in there.places}
+        others = (place for place in self._places(patch, tried) if (place.file, place.hunk) not in held)
+        places = (*there.places, *others)
         return made(outcome, there.evidence, places=places, left_out=left_out, needs=self._builds_on(patch))
 
     # --- in it already ---
