@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from fp4patch.sass.error import SassError
-from fp4patch.sass.program import STRAY, Kernel, compile_host, run_program
+from fp4patch.sass.program import STRAY, Kernel, compile_host, for_this_processor, run_program
 
 Reciprocal = Literal["exact", "up", "down", "any"]
 """Result of MUFU.RCP: the rounded quotient, the float above or below it in magnitude, or any of the three."""
@@ -59,8 +59,8 @@ def build(
     texts["kernel.inc"] = kernel.c
     defined = [f"-DSASS_SHARED={kernel.layout.shared}", f"-DSASS_STACK={kernel.layout.stack}"]
     defined += ["-DSASS_LOCAL"] if "sass_local_" in kernel.c else []
-    command = [str(compiler), "-O0" if quick else "-Og", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
-    compile_host(folder, texts, command, environ)
+    options = ["-O0" if quick else "-Og", *for_this_processor(str(compiler)), *defined]
+    compile_host(folder, texts, [str(compiler), *options, "grid.c", "-o", "grid", "-lm"], environ)
     return folder / "grid"
 
 
