@@ -1,14 +1,20 @@
 #!/bin/bash
-# Debian trixie as a base image for tests, where no registry can be reached: what the Dockerfile's BASE_IMAGE can be.
+# Debian trixie as a base image for tests, also where no registry can be reached: what the Dockerfile's BASE_IMAGE can be.
 # Made once an engine; its files stay in the cache of fp4patch for 30 days, for the next one. Prints the image's name.
 #   tests/engine/base.sh [arm64]    for this machine's processor, or for another one that binfmt_misc emulates
 set -euo pipefail
-own=$(dpkg --print-architecture) machine=${1:-$(dpkg --print-architecture)}
+own=$(dpkg --print-architecture)
+machine=${1:-$own}
 suffix=${machine#"$own"}
 name=fp4patch-test-debian:trixie${suffix:+-$suffix}
 exec 9>"${TMPDIR:-/tmp}/fp4patch-test-debian.lock"  # the workers of one test run ask at the same time
 flock 9
 if docker image inspect "$name" >/dev/null 2>&1; then echo "$name"; exit; fi
+if docker pull -q --platform "linux/$machine" debian:trixie >/dev/null 2>&1; then
+  docker tag debian:trixie "$name"
+  echo "$name"
+  exit
+fi
 
 work=$(mktemp -d)
 trap 'umount "$work/base" 2>/dev/null || true; rm -rf "$work"' EXIT
