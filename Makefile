@@ -54,7 +54,8 @@ test: style
 
 arm64: $(VENV)/.ready
 	tests/engine/emulation.sh
-	FP4PATCH_REQUIRE_ENGINE=1 FP4PATCH_TEST_MACHINE=arm64 $(BIN)/pytest tests/images/test_dockerfile_builds.py
+	FP4PATCH_REQUIRE_ENGINE=1 FP4PATCH_TEST_MACHINE=arm64 $(BIN)/pytest \
+	  tests/sass/test_arm64.py tests/images/test_cross.py tests/images/test_dockerfile_builds.py
 
 check: lint
 	$(PYTEST) --fast

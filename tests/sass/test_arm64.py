@@ -1,7 +1,6 @@
 """Translated machine code as a program for arm64, GB10's host: it stores the bytes that the x86-64 program and a GPU store.
 
-It takes a cross compiler and emulation, both of Debian (``make arm64`` requires them): g++-aarch64-linux-gnu, and what
-``tests/engine/emulation.sh`` registers.
+It takes what ``tests/engine/emulation.sh`` installs, which ``make arm64`` requires.
 """
 
 import hashlib
