@@ -1,4 +1,4 @@
-"""Device code for an arm64 host, compiled on x86-64 as the stage ``cross`` does, and by the compiler for arm64 itself."""
+"""Device code for an arm64 host, as the stage ``cross`` compiles it on x86-64, and by the compiler for arm64 itself."""
 
 import os
 import platform
@@ -51,6 +51,16 @@ def test_the_compilers_of_both_processors_make_the_same_device_code(
 
 
 def compiled(folder: Path, nvcc: Path, host: str) -> bytes:
-    command = [nvcc, "-ccbin", host, "-w", "-arch=sm_121a", "-cubin", "kernel.cu", "-o", "kernel.cubin"]
+    command: list[str | Path] = [
+        nvcc,
+        "-ccbin",
+        host,
+        "-w",
+        "-arch=sm_121a",
+        "-cubin",
+        "kernel.cu",
+        "-o",
+        "kernel.cubin",
+    ]
     subprocess.run(command, cwd=folder, check=True)
     return (folder / "kernel.cubin").read_bytes()

@@ -1,8 +1,8 @@
 """The Dockerfile built for real: a Debian that has nothing, the compiler of the package index, real trees.
 
 The proof stage is that of the real patches with a few probes. The stages behind it have a vLLM of four kernels; the
-workflow image.yml builds the real one, which takes hours. FP4PATCH_TEST_MACHINE=arm64 builds all of it for that machine in
-emulation (`make arm64`).
+workflow image.yml builds the real one, which takes hours. FP4PATCH_TEST_MACHINE=arm64 builds all of it for that
+machine in emulation (`make arm64`).
 """
 
 import json

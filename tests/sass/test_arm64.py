@@ -1,4 +1,4 @@
-"""Translated machine code as a program for arm64, GB10's host: it stores the bytes that the x86-64 program and a GPU store.
+"""Translated machine code as a program for arm64, GB10's host: it stores the bytes that a GPU stored.
 
 It takes what ``tests/engine/emulation.sh`` installs, which ``make arm64`` requires.
 """
