@@ -57,8 +57,8 @@ class Checkout:
 
     def blob(self, name: str) -> bytes | None:
         """Return a file by its hash, or by ``COMMIT:PATH``; None if the repository has none, or two."""
-        size = self._say("cat-file", "-s", name)
-        return self._say("cat-file", "blob", name) if size and int(size) <= _LARGEST else None
+        size = self.say("cat-file", "-s", name)
+        return self.say("cat-file", "blob", name) if size and int(size) <= _LARGEST else None
 
     def history(self, path: Path) -> Iterator[tuple[str, bytes]]:
         """Yield the last commits that changed a file, the newest first, and the file as they have it."""
