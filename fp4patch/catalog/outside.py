@@ -55,11 +55,6 @@ class OutsidePatch(Patch):
         return Commit(subject=self.title, description=self.reason, link=self.link, changes=changes)
 
     @property
-    def contents(self) -> dict[str, bytes]:
-        """The files of its directory, by name."""
-        return {"patch.toml": (Path(self.directory) / "patch.toml").read_bytes(), self.file: self.diff}
-
-    @property
     def files(self) -> tuple[str, ...]:
         """The files that the diff changes."""
         return tuple(path for edit in self.edits if edit.file_change for path in edit.file_change.paths)

@@ -13,12 +13,15 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from fp4patch.catalog.manifest import load
 from fp4patch.commands.options import FOLDER, WITH, json_option, torch_archs, variant_option
 from fp4patch.console import emit, show, write
 from fp4patch.core.errors import ImageError, UsageError
 from fp4patch.images import command, context, engine, provenance
 from fp4patch.images.image import BuildRequest, Built, DryRun, Stage
 from fp4patch.images.plan import plan
+from fp4patch.stack.read import contents
+from fp4patch.stack.read import named as with_patches
 
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 """An image's architecture, and the machine in the names of wheels."""
@@ -79,7 +82,8 @@ def build(
     is written to the engine's store.
     """
     trees = {name: named for name, named in (("vllm", vllm), ("cutlass", cutlass)) if named}
-    request = plan(variant, archs, target, trees=trees, output=output, outside=outside, buildx=buildx)
+    patches, files = with_patches(outside, load().targets), contents(outside)
+    request = plan(variant, archs, target, trees=trees, output=output, outside=patches, with_files=files, buildx=buildx)
     if dry_run:
         planned = plan_only(request, context)
         emit(planned) if as_json else click.echo(_script(planned), nl=False)

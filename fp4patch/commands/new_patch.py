@@ -2,8 +2,9 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from rich.text import Text
 from fp4patch.catalog import outside
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
-from fp4patch.commands.options import Place, json_option, target_names
+from fp4patch.commands.options import FOLDER, NAME, json_option, target_names
 from fp4patch.console import emit, printable, progress_bar, show, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
@@ -26,11 +27,15 @@ from fp4patch.core.wording import counted
 from fp4patch.edits import Diff
 from fp4patch.edits.diff import File, FileDiff, changed
 from fp4patch.edits.patch_file import FileChange, read
+from fp4patch.edits.patch_text import patch_text
 from fp4patch.sources.archive import read_files
+from fp4patch.sources.checkout import Checkout
 from fp4patch.sources.index import download, place
+from fp4patch.stack.read import SERIES, TABLE, read_stack
 
 # Example: https://github.com/vllm-project/vllm/pull/12345/files
 _PULL = re.compile(r".*/(?:pull|merge_requests)/(\d+)(?:[/.].*)?")
+_NUMBER = re.compile(r"\d{1,4}")
 _TOML = """\
 # fp4patch apply --with {name} --variant VARIANT TREE
 target = {target}
@@ -63,23 +68,124 @@ class NewPatch(Report):
     """Files of the diff that are not part of what is built, and that the directory's diff does not have."""
 
 
+@dataclass(frozen=True)
+class AddedToStack(Report):
+    """Patches that were added to a stack."""
+
+    stack: Path
+    files: tuple[str, ...]
+    """Their files, in the order in which they apply."""
+    left_out: tuple[str, ...]
+    """Files of the changes that are not part of what is built, and that the patches do not have."""
+    nothing_built: tuple[str, ...]
+    """Subjects of commits that change nothing else, and that the stack does not have."""
+
+
 @click.command(epilog="Example: fp4patch new-patch vllm 40191.diff")
 @click.argument("target", shell_complete=target_names)
-@click.argument("diff", metavar="FILE.diff", type=Place(path_type=Path, dir_okay=False, exists=True))
+@click.argument("diff", metavar="FILE|COMMIT|A..B", type=NAME)
 @click.option(
     "--link", metavar="URL", help="Its address. Default: that in its head, or that of the pull request of its name."
 )
 @click.option("--release", "releases", metavar="V", multiple=True, help="Try it on this release. Repeatable.")
-@json_option("fp4patch.commands.new_patch:NewPatch")
-def new_patch(target: str, diff: Path, link: str | None, releases: tuple[str, ...], as_json: bool) -> None:
-    """Make a patch of FILE.diff, a pull request of TARGET.
+@click.option("--clone", metavar="DIR", type=FOLDER, help="The clone that has the commit, or the range of commits.")
+@click.option("--stack", metavar="DIR", type=FOLDER, help="Add it to this stack, which is made if it is not there.")
+@json_option("fp4patch.commands.new_patch:NewPatch", "fp4patch.commands.new_patch:AddedToStack")
+def new_patch(
+    target: str,
+    diff: str,
+    link: str | None,
+    releases: tuple[str, ...],
+    clone: Path | None,
+    stack: Path | None,
+    as_json: bool,
+) -> None:
+    """Make a patch of a diff, a mail or a commit: a pull request of TARGET.
 
-    The patch is a directory, here and with the name of the pull request. It is tried on the releases that are in the
-    cache, or on those of --release.
+    Without --stack the patch is a directory, here and with the name of the pull request. It is tried on the releases
+    that are in the cache, or on those of --release. With --stack each commit is a file of the stack.
     """
+    kind, name = load().target(target), Path(diff)
+    content = _of_clone(clone, diff) if clone else None
+    if content is None and not name.is_file():
+        raise UsageError(f"there is no file {diff}", help="name the file of a diff or a mail, or a commit with --clone")
+    if stack:
+        added = add_to_stack(kind, content if content is not None else name.read_bytes(), name, link, stack)
+        emit(added) if as_json else show(_added(added))
+        return
+    if content is not None:
+        raise UsageError("commits of a clone go into a stack", help="name its directory with --stack")
     with progress_bar() as tick:
-        made = make(load().target(target), diff, link, releases, Path(), tick)
+        made = make(kind, name, link, releases, Path(), tick)
     emit(made) if as_json else show(_text(made))
+
+
+def _of_clone(clone: Path, revisions: str) -> bytes:
+    checkout = Checkout.at(clone.resolve())
+    if checkout is None:
+        raise UsageError(f"{clone} is no repository of git", help="name a clone of the project, with --clone")
+    if content := checkout.patches(revisions):
+        return content
+    raise UsageError(
+        f"{clone} has no commit {revisions} with changes of its own", help="fetch it; a merge has none: name its range"
+    )
+
+
+def add_to_stack(target: Target, content: bytes, name: Path, link: str | None, stack: Path) -> AddedToStack:
+    """Add each commit of a patch file to a stack, pinned by its hash. UsageError, Refused: nothing was written."""
+    try:
+        commits = read(content).commits
+    except LexError as error:
+        raise Refused(f"{name}: {error}", help="take the diff as git writes it") from error
+    known = read_stack(stack, load().targets) if stack.is_dir() and any(stack.iterdir()) else None
+    if known and known.target not in ("", target.name):
+        raise UsageError(f"{stack} is a stack for {known.target}", help="name another directory with --stack")
+    numbers = [int(match[0]) for patch in (known.patches if known else ()) if (match := _NUMBER.match(patch.file))]
+    number = 1 + max(numbers, default=0)
+    files, left_out, idle = dict[str, bytes](), list[str](), list[str]()
+    for commit in commits:
+        out = [change.path for change in commit.changes if _is_left_out(change)]
+        left_out += out
+        kept = replace(commit, changes=tuple(change for change in commit.changes if change.path not in out))
+        if kept.refused:
+            raise Refused(
+                f"{name}: {kept.refused[0]}", help="leave it out of the diff, or carry what it does otherwise"
+            )
+        if not kept.changes:
+            idle.append(commit.subject)
+            continue
+        pull = f"{target.git.removesuffix('.git')}/pull/{commit.pull_request}" if commit.pull_request else ""
+        address = link or pull or (commit.link if outside.is_link(commit.link) else "")
+        title = re.sub(r"\W+", "-", commit.subject or name.stem, flags=re.ASCII).strip("-")[:52]
+        files[f"{number:04}-{title or 'patch'}.patch"] = patch_text(replace(kept, link=address)).encode()
+        number += 1
+    if not files:
+        raise Refused(f"{name} changes nothing that is built", help="it needs no patch")
+    table = stack / TABLE
+    before = table.read_text(encoding="utf-8") if table.is_file() else f'target = "{target.name}"\n'
+    pins = "".join(f'\n[patches."{file}"]\nsha256 = "{sha256(data).hexdigest()}"\n' for file, data in files.items())
+    try:
+        tomllib.loads(before + pins)
+    except tomllib.TOMLDecodeError as error:
+        raise Refused(f"{table} cannot get a table for a patch: {error}", help="write [patches.NAME] there") from error
+    for file, data in files.items():
+        write(stack / file, data, advice="work in a directory that you may write")
+    if (stack / SERIES).is_file():
+        series = (stack / SERIES).read_text(encoding="utf-8")
+        ends = "" if series.endswith("\n") or not series else "\n"
+        write(stack / SERIES, f"{series}{ends}{''.join(f'{file} -p1{chr(10)}' for file in files)}", advice="see above")
+    write(table, f"{before}{pins}", advice="work in a directory that you may write")
+    read_stack(stack, load().targets)
+    return AddedToStack(stack, tuple(files), tuple(dict.fromkeys(left_out)), tuple(idle))
+
+
+def _added(added: AddedToStack) -> Text:
+    lines = [f"{added.stack}: {counted(len(added.files), 'patch', 'patches')} added"]
+    lines += [f"  {file}" for file in added.files]
+    lines += [f"  left out, since it is not built: {', '.join(added.left_out)}"] * bool(added.left_out)
+    lines += [f"  no patch, since nothing of it is built: {subject}" for subject in added.nothing_built]
+    lines += [f"  `fp4patch apply --with {added.stack} TREE` applies the stack"]
+    return Text("\n".join(map(printable, lines)))
 
 
 def make(

@@ -341,7 +341,7 @@ def _plain(lines: Sequence[str], strip: int | None) -> Commit:
         subject, _, text = (fields.get("description") or fields.get("subject") or "").partition("\n")
         if not fields:
             subject, _, text = "".join(head).strip().partition("\n")
-        commit = _commit(subject, text, "", "".join(head))
+        commit = _commit(subject, text, "", "\n".join([fields.get("origin", ""), "".join(head)]))
         commit = replace(commit, author=fields.get("author") or fields.get("from") or "")
     return replace(commit, changes=_changes(lines, changes_at, 1, strip))
 

@@ -14,7 +14,8 @@ def patch_text(commit: Commit) -> str:
     first, *more = [commit.subject, *commit.description.splitlines()]
     description = [f"Description: {first}", *(f" {line}" if line.strip() else " ." for line in more)]
     head = [*(description if first else ()), *([f"Author: {commit.author}"] if commit.author else ())]
-    head += [f"Origin: {commit.link}"] if commit.link else []
+    origin = ", ".join(filter(None, (commit.link, f"commit:{commit.commit}" if commit.commit else "")))
+    head += [f"Origin: {origin}"] if origin else []
     return "".join(f"{line}\n" for line in [*head, *(["---"] if head else [])]) + git_diff(commit.changes)
 
 

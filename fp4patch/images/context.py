@@ -15,6 +15,7 @@ from typing import Any
 
 import fp4patch
 from fp4patch.catalog.manifest import DATA, data_root
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.document import SCHEMA
 from fp4patch.images.image import BuildRequest
@@ -35,8 +36,8 @@ def files(request: BuildRequest, machines: Sequence[str]) -> dict[str, bytes]:
         "constraints.txt": f"torch=={request.torch.version}\n".encode(),
         "torch.txt": torch_requirement(request.torch, machines).encode(),
         "pins.json": (json.dumps(pins(request), indent=2) + "\n").encode(),
-        f"{WITH}/README": b"Patches that are applied ahead of the variant's own, each a directory.\n",
-        **{f"{WITH}/{patch.name}/{file}": data for patch in request.outside for file, data in patch.contents.items()},
+        f"{WITH}/README": b"Patches that are applied ahead of the variant's own, each a directory or in a stack.\n",
+        **{f"{WITH}/{name}": data for name, data in request.with_files.items()},
     }
 
 
@@ -50,12 +51,20 @@ def pins(request: BuildRequest) -> dict[str, Any]:
         "judged": [str(arch) for arch in request.archs.judged],
         "gpus": [str(gpu) for gpu in request.archs.gpus],
         "trees": {name: dict(source.pin) for name, source in request.trees.items()},
-        "diffs": {p.id: {"link": p.link, "sha256": hashlib.sha256(p.diff).hexdigest()} for p in request.outside},
+        "diffs": {patch.id: _diff(patch) for patch in request.outside},
         "torch": {"version": request.torch.version, "wheels": request.torch.wheels},
         "cuda": request.cuda,
         "base": request.base_image,
         "runtime": request.runtime_image,
     }
+
+
+def _diff(patch: OutsidePatch) -> dict[str, str]:
+    """Return where a patch is from and its hash; of a stack's, the stack and its hash too."""
+    said = {"link": patch.link, "sha256": hashlib.sha256(patch.diff).hexdigest()}
+    origin = patch.origin
+    stack = {"stack": origin.stack, "stack_sha256": origin.stack_sha256, "file_sha256": origin.file_sha256}
+    return said | (stack if origin.stack else {})
 
 
 def torch_requirement(torch: TorchPin, machines: Sequence[str]) -> str:

@@ -87,7 +87,9 @@ class BuildRequest:
     trees: Mapping[str, Source]
     """Source of each tree, by its target's name."""
     outside: tuple[OutsidePatch, ...] = ()
-    """Patches of directories outside of the catalog."""
+    """Patches outside of the catalog."""
+    with_files: Mapping[str, bytes] = field(default_factory=dict)
+    """The directories that they are read from, by path."""
     torch: TorchPin
     cuda: str
     base_image: str

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.outside import read as read_outside
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Pins, TorchPin, Variant
 from fp4patch.core.arch import GPUS, Arch, requested
@@ -32,15 +32,20 @@ def plan(
     *,
     trees: Mapping[str, str] | None = None,
     output: Path | None = None,
-    outside: Sequence[Path] = (),
+    outside: Sequence[OutsidePatch] = (),
+    with_files: Mapping[str, bytes] | None = None,
     buildx: Sequence[str] = (),
 ) -> BuildRequest:
     """Fill in everything from the variant's pins, and check it as far as no engine is needed for it.
 
-    ``trees`` are the sources that the user names, by the target's name; ``outside`` are directories of patches;
-    ``buildx`` are words for buildx.
+    ``trees`` are the sources that the user names, by the target's name; ``outside`` are patches, of directories that
+    ``with_files`` has; ``buildx`` are words for buildx.
     """
-    diffs = tuple(read_outside(folder, load().targets) for folder in outside)
+    if vague := next((patch.origin.stack for patch in outside if not patch.target), ""):
+        raise UsageError(
+            f"which tree of the image is the stack {vague} for?", help="say it in stack.toml: target = NAME"
+        )
+    diffs = tuple(outside)
     catalog = load().including(diffs)
     chosen = catalog.variant(variant or RECOMMENDED)
     if chosen.image is None:
@@ -61,6 +66,7 @@ def plan(
         archs=asked,
         trees=own,
         outside=diffs,
+        with_files=dict(with_files or {}),
         torch=_torch(pins, own[PRODUCT], options.arguments.get("TORCH_VERSION")),
         cuda=pins.cuda,
         base_image=options.arguments.get("BASE_IMAGE", pins.base),

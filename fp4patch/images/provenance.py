@@ -41,7 +41,14 @@ def labels(request: BuildRequest) -> dict[str, str]:
         **{f"{OURS}{name}": release for name, release in trees.items()},
         f"{OURS}torch": request.torch.version,
         f"{OURS}cuda": request.cuda,
+        **({f"{OURS}stacks": ", ".join(stacks)} if (stacks := _stacks(request)) else {}),
     }
+
+
+def _stacks(request: BuildRequest) -> list[str]:
+    """Return each stack of patches with its hash: ``vllm/carried SHA256``."""
+    of_stacks = (patch for patch in request.outside if patch.origin.stack)
+    return sorted({f"{patch.target}/{patch.origin.stack} {patch.origin.stack_sha256}" for patch in of_stacks})
 
 
 # --- re-checking -----------------------------------------------------------------------------------------------------
@@ -188,10 +195,18 @@ def _labels(
     }
     for name in sorted({PRODUCT, *trees, *(receipt["target"] for receipt in receipts)}):
         expected[name] = trees[name].get("version", "local") if name in trees else ""
+    stacks = {
+        f"{receipt['target']}/{diff['stack']} {diff['stack_sha256']}"
+        for receipt in receipts
+        for diff in receipt.get("diffs", ())
+        if diff.get("stack")
+    }
+    if stacks or OURS + "stacks" in labels:
+        expected["stacks"] = ", ".join(sorted(stacks))
     idle = tuple(f"{tree['target']}/" for tree in verified if _is_idle(tree))
     for name, proven in expected.items():
         label = labels.get(OURS + name, "")
-        if name == "patches":  # made before anybody knew that a tree needs none of them
+        if name in ("patches", "stacks"):  # made before anybody knew that a tree needs none of them
             label = ", ".join(patch for patch in label.split(", ") if not patch.startswith(idle))
         detail = f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
         detail = label or "nothing" if label == proven else detail

@@ -60,6 +60,13 @@ class Checkout:
         size = self.say("cat-file", "-s", name)
         return self.say("cat-file", "blob", name) if size and int(size) <= _LARGEST else None
 
+    def patches(self, revisions: str) -> bytes | None:
+        """Return the mails of a commit (``HASH``), or of those of a range (``A..B``); None if git finds none."""
+        which = [revisions] if ".." in revisions else ["-1", revisions]
+        options = ["--stdout", "--no-signature", "--full-index", "--no-ext-diff", "--no-textconv", "--find-renames"]
+        prefixes = ["--src-prefix=a/", "--dst-prefix=b/"]
+        return None if revisions.startswith("-") else self._say("format-patch", *options, *prefixes, *which)
+
     def history(self, path: Path) -> Iterator[tuple[str, bytes]]:
         """Yield the last commits that changed a file, the newest first, and the file as they have it."""
         name = f":(literal,top){path.relative_to(self.folder).as_posix()}"

@@ -121,6 +121,24 @@ def named(folders: Sequence[Path], targets: Collection[str]) -> tuple[OutsidePat
     return tuple(found)
 
 
+def contents(folders: Sequence[Path]) -> dict[str, bytes]:
+    """Return the files that directories of patches consist of, by their paths below one for all, as they were read."""
+    found = dict[str, bytes]()
+    for folder in folders:
+        root = folder.resolve()
+        names = {TABLE, SERIES, "patch.toml"}
+        if (root / "patch.toml").is_file():
+            kept = [*root.iterdir()]
+        else:
+            own = {*_by_name(root), *(_series(Reader(root)) if (root / SERIES).is_file() else ())}
+            kept = [root / name for name in sorted(names | own)]
+        for path in kept:
+            for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+                if file.is_file():
+                    found[f"{root.name}/{file.relative_to(root).as_posix()}"] = _content(file)
+    return found
+
+
 def read_stack(folder: Path, targets: Collection[str]) -> Stack:
     """Return the stack of a directory. ManifestError carries every problem of all of its files."""
     folder = folder.resolve()

@@ -1,13 +1,15 @@
 """`fp4patch new-patch`: the directory of a patch, from a pull request's diff and the releases that it fits."""
 
 import hashlib
+import shutil
 import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import Said
+from command import Said, snapshot
+from git_trees import git
 from outside import diff_of
 from small_trees import small_tree
 
@@ -15,6 +17,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Archive, Target
 from fp4patch.commands.new_patch import NewPatch, make
 from fp4patch.core.errors import Refused, UsageError
+from fp4patch.stack.read import read_stack
 
 HEADER = "mlx/backend/cuda/vector_types.cuh"
 LINK = "https://github.com/ml-explore/mlx/pull/7"
@@ -105,3 +108,95 @@ def test_what_cannot_be_a_patch_is_refused_and_nothing_is_written(tree: Path) ->
     with pytest.raises(UsageError, match="no release of mlx is in the cache"):
         made(replace(target, archives=()), diff(tree))
     assert {*tree.parent.iterdir()} == before
+
+
+# --- stacks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clone(tree: Path, tmp_path: Path) -> Path:
+    """Return a clone of MLX with three commits on top of the tree: of code, of tests alone, and of both."""
+    folder = tmp_path / "clone"
+    shutil.copytree(tree, folder)
+    git(folder, "init", "-q", "-b", "main")
+    for message, changes in (
+        ("release", {}),
+        ("Count [x] (#12)\n\nWhy: ünïcode.\n\nSee https://example.org/docs.", {HEADER: AFTER}),
+        ("Test it", {"tests/a.py": "one\n"}),
+        ("Add a header", {"mlx/new.h": "int made;\n", "tests/b.py": "two\n", ".github/c.yml": "a: b\n"}),
+    ):
+        for path, text in changes.items():
+            (folder / path).parent.mkdir(exist_ok=True, parents=True)
+            before = (folder / path).read_text() if path == HEADER else text
+            (folder / path).write_text(before.replace(BEFORE, text))
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", message)
+    return folder
+
+
+def test_commits_of_a_clone_become_a_stack_that_is_pinned_and_applies(
+    fp4patch: Callable[..., Said], tree: Path, clone: Path, tmp_path: Path
+) -> None:
+    stack = tmp_path / "carried"
+    added = fp4patch("new-patch", "mlx", "--clone", clone, "HEAD~3..HEAD", "--stack", stack, "--json")
+    assert added.status == 0, added.err
+    document = added.document
+    assert document["files"] == ["0001-Count-x-12.patch", "0002-Add-a-header.patch"]
+    assert document["left_out"] == ["tests/a.py", ".github/c.yml", "tests/b.py"]
+    assert document["nothing_built"] == ["Test it"]
+    read = read_stack(stack, load().targets)
+    assert (read.target, [patch.notes.sha256 == patch.sha256 for patch in read.patches]) == ("mlx", [True, True])
+    first = read.patches[0]
+    assert first.link == "https://github.com/ml-explore/mlx/pull/12"
+    assert (first.commit.subject, first.commit.pull_request) == ("Count [x] (#12)", 12)
+    assert first.commit.commit == git(clone, "rev-parse", "HEAD~2").decode().strip()
+    assert len(first.commit.changes[0].blob_before) == 40
+    assert "ünïcode" in first.commit.description
+    assert fp4patch("apply", "--with", stack, tree).status == 0
+    assert (tree / "mlx/new.h").read_text().startswith("int made;\n")
+    (stack / "0001-Count-x-12.patch").write_text((stack / "0001-Count-x-12.patch").read_text().replace("T x;", "T z;"))
+    assert "sha256" in fp4patch("apply", "--with", stack, tree).err
+
+
+def test_a_file_or_a_commit_is_added_behind_the_others(
+    fp4patch: Callable[..., Said], tree: Path, clone: Path, tmp_path: Path
+) -> None:
+    stack = tmp_path / "carried"
+    assert fp4patch("new-patch", "mlx", "--clone", clone, "HEAD~2", "--stack", stack).status == 0
+    (stack / "series").write_text("0001-Count-x-12.patch")
+    table = (stack / "stack.toml").read_text() + "# mine\n"
+    (stack / "stack.toml").write_text(table)
+    mail = tmp_path / "my.patch"
+    mail.write_bytes(git(clone, "format-patch", "--stdout", "-1"))
+    said = fp4patch("new-patch", "mlx", mail, "--stack", stack, "--link", "https://example.org/x")
+    assert "0002-Add-a-header.patch" in said.out
+    assert (stack / "series").read_text() == "0001-Count-x-12.patch\n0002-Add-a-header.patch -p1\n"
+    assert (stack / "stack.toml").read_text().startswith(table)
+    assert [patch.link for patch in read_stack(stack, load().targets).patches][1] == "https://example.org/x"
+    assert fp4patch("apply", "--with", stack, tree).status == 0
+
+
+def test_what_cannot_be_added_leaves_the_stack_as_it_was(
+    fp4patch: Callable[..., Said], tree: Path, clone: Path, tmp_path: Path
+) -> None:
+    stack = tmp_path / "carried"
+    assert fp4patch("new-patch", "mlx", "--clone", clone, "HEAD~2", "--stack", stack).status == 0
+    before = snapshot(stack)
+    (clone / "blob.bin").write_bytes(b"\0" * 99)
+    git(clone, "add", "-A")
+    git(clone, "commit", "-q", "-m", "binary")
+    for words, reason in (
+        (("--clone", clone, "HEAD", "--stack", stack), "binary"),
+        (("--clone", clone, "HEAD~2", "--stack", stack), "nothing that is built"),
+        (("--clone", clone, "--stack", stack, "--", "--output=x"), "no commit"),
+        (("--clone", clone, "nothing", "--stack", stack), "no commit nothing"),
+        (("--clone", clone, "HEAD"), "--stack"),
+        (("--clone", tree, "HEAD", "--stack", stack), "no repository"),
+        (("none.diff", "--stack", stack), "no file none.diff"),
+    ):
+        refused = fp4patch("new-patch", "mlx", *words)
+        assert refused.status in (1, 2), words
+        assert reason in refused.err
+        assert snapshot(stack) == before
+    refused = fp4patch("new-patch", "vllm", "--clone", clone, "HEAD~1", "--stack", stack)
+    assert "a stack for mlx" in refused.err

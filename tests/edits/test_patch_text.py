@@ -44,10 +44,12 @@ def test_the_head_is_read_again() -> None:
         subject="Count: ü (#5)",
         author="A B <a@b>",
         description="Why.\n\nAnd how: so.",
-        link="https://example.org/x",
+        link="https://example.org/pull/x",
+        commit="0123456789abcdef0123456789abcdef01234567",
         changes=(change,),
     )
     (again,) = read(patch_text(made).encode()).commits
+    assert (again.commit, again.pull_request) == (made.commit, 5)
     assert (again.subject, again.author, again.description, again.link) == (
         made.subject,
         made.author,

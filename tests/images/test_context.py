@@ -15,8 +15,9 @@ import fp4patch
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.catalog.variant import Pins
 from fp4patch.core.errors import UsageError
-from fp4patch.images import context
+from fp4patch.images import context, provenance
 from fp4patch.images.plan import plan
+from fp4patch.stack.read import contents, named, read_stack
 
 ROOT = Path(fp4patch.__file__).parents[1]
 
@@ -109,11 +110,39 @@ def test_a_pull_request_travels_in_the_context_with_its_address(tmp_path: Path) 
     tree.mkdir()
     (tree / "setup.py").write_text("one\n")
     folder = outside(tmp_path / "pr-1", "vllm", diff_of(tree, {"setup.py": "two\n"}))
-    request = plan("next3", ["12.1a"], outside=[folder])
+    request = plan("next3", ["12.1a"], outside=named([folder], load().targets), with_files=contents([folder]))
     assert request.patches[-len(load().patches_of(load().variant("next3"), "vllm")) - 1] == "vllm/pr-1 1"
     files = context.files(request, ["aarch64"])
     assert json.loads(files["pins.json"])["diffs"]["vllm/pr-1"]["link"] == LINK
     for name in ("patch.toml", "pr.diff"):
         assert files[f"with/pr-1/{name}"] == (folder / name).read_bytes()
+    other = outside(tmp_path / "pr-2", "mlx", request.outside[0].diff.decode())
     with pytest.raises(UsageError, match="none of the trees"):
-        plan("next3", ["12.1a"], outside=[outside(tmp_path / "pr-2", "mlx", request.outside[0].diff.decode())])
+        plan("next3", ["12.1a"], outside=named([other], load().targets))
+
+
+def test_a_stack_travels_whole_and_the_pins_and_labels_have_its_hash(tmp_path: Path) -> None:
+    tree, folder = tmp_path / "vllm", tmp_path / "carried"
+    tree.mkdir()
+    folder.mkdir()
+    (tree / "setup.py").write_text("one\n")
+    (folder / "series").write_text("b.patch\na.patch -p1\n")
+    (folder / "a.patch").write_text(diff_of(tree, {"setup.py": "two\n"}))
+    (folder / "b.patch").write_text("diff --git a/new.py b/new.py\nnew file mode 100644\n")
+    (folder / "secret.txt").write_text("not of the stack\n")
+    with pytest.raises(UsageError, match="carried for"):
+        plan("next3", ["12.1a"], outside=named([folder], load().targets), with_files=contents([folder]))
+    (folder / "stack.toml").write_text('target = "vllm"\n')
+    request = plan("next3", ["12.1a"], outside=named([folder], load().targets), with_files=contents([folder]))
+    files = context.files(request, ["aarch64"])
+    there = {name for name in files if name.startswith("with/carried/")}
+    assert there == {f"with/carried/{name}" for name in ("series", "a.patch", "b.patch", "stack.toml")}
+    for name, data in files.items():
+        if name.startswith("with/"):
+            (tmp_path / "context" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "context" / name).write_bytes(data)
+    stack, again = (read_stack(place, load().targets) for place in (folder, tmp_path / "context/with/carried"))
+    assert (again.sha256, again.outside) == (stack.sha256, stack.outside)
+    pins = json.loads(files["pins.json"])["diffs"]
+    assert [pins[f"vllm/{name}"]["stack_sha256"] for name in ("b", "a")] == [stack.sha256] * 2
+    assert provenance.labels(request)["io.fp4patch.stacks"] == f"vllm/carried {stack.sha256}"
