@@ -95,13 +95,58 @@ def coverage(
     ``made`` are the lines of all probes by probe and target, ``judged`` those of them whose code was judged;
     ``evaluated`` are the lines of build files and conditions that were evaluated, by file.
     """
+    changed = {
+        path: changed_lines(_text(before.get(path)), _text(content))
+        for path, content in after.items()
+        if content is not None and content != before.get(path)
+    }
+    return coverage_of(changed, after, made, judged, evaluated)
+
+
+def lines_of_each(
+    pristine: Mapping[str, bytes | None],
+    states: Mapping[str, Mapping[str, bytes | None]],
+    written: Mapping[str, bytes | None],
+) -> dict[str, dict[str, set[int]]]:
+    """Return the lines of the written files that each of several changes brought, and that no later one replaced.
+
+    ``states`` are the files after each change and those before it, by its name.
+    """
+    found: dict[str, dict[str, set[int]]] = {name: {} for name in states}
+    for path in sorted({path for state in states.values() for path in state}):
+        before, authors = _text(pristine.get(path)).split("\n"), [""] * (_text(pristine.get(path)).count("\n") + 1)
+        for name, state in {**states, "": written}.items():
+            after = _text(state.get(path, pristine.get(path))).split("\n")
+            if after != before:
+                authors = _authors(before, authors, after, name)
+                before = after
+        for number, name in enumerate(authors, 1):
+            if name and written.get(path) is not None:
+                found[name].setdefault(path, set()).add(number)
+    return found
+
+
+def _authors(before: Sequence[str], authors: Sequence[str], after: Sequence[str], name: str) -> list[str]:
+    """Return who brought each line of a text, from those of the text before and the name of what changed it."""
+    made: list[str] = []
+    for tag, start, end, first, last in SequenceMatcher(None, before, after).get_opcodes():
+        made += authors[start:end] if tag == "equal" else [name] * (last - first)
+    return made
+
+
+def coverage_of(
+    changed: Mapping[str, Collection[int]],
+    after: Mapping[str, bytes | None],
+    made: Mapping[tuple[str, Arch], SourceLines],
+    judged: Collection[tuple[str, Arch]],
+    evaluated: Mapping[str, Sequence[range]],
+) -> Coverage:
+    """Return what the checks of a tree judged of these lines of its files; for the others see :func:`coverage`."""
     number = 0
     spans: list[LineSpan] = []
-    for path, content in sorted(after.items()):
-        if content is None or content == before.get(path):
-            continue
-        text = _text(content)
-        hunks = list(hunks_of(path, text, changed_lines(_text(before.get(path)), text)))
+    for path, lines_of_file in sorted(changed.items()):
+        text = _text(after.get(path))
+        hunks = list(hunks_of(path, text, lines_of_file))
         number += sum(len(hunk.lines) for hunk in hunks)
         reads: dict[Arch, list[tuple[SourceLines, bool]]] = {}
         for at, lines in made.items():

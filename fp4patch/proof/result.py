@@ -156,7 +156,9 @@ class VerifyReport(Report):
     coverage: Coverage = field(default_factory=Coverage)
     """The lines that the patches change, and those of them that no check judged."""
     diffs: Mapping[str, int] = field(default_factory=dict)
-    """Number of files that each unified diff changed: it has no check of its own."""
+    """Number of files that each patch of ``--with`` changed: it has no check of its own."""
+    diff_lines: Mapping[str, Coverage] = field(default_factory=dict)
+    """Of each such patch, the lines that need a check, and those of them that no probe judged."""
     cubins: Mapping[tuple[str, Arch, str], bytes] = field(default_factory=dict, metadata=HIDDEN)
     """Disassembled cubins by probe, architecture and side: ``pristine`` or ``patched``."""
 
@@ -201,6 +203,14 @@ class Headline:
     detail: str
 
 
+def _judged_lines(covered: Coverage) -> str:
+    """Return how many lines of a patch of ``--with`` a probe judged."""
+    unjudged = sum(span.last - span.first + 1 for span in covered.unjudged)
+    if unjudged == covered.lines:
+        return "0 checks"
+    return f"{covered.lines - unjudged} of {counted(covered.lines, 'changed line')} judged"
+
+
 def headline(reports: Sequence[VerifyReport]) -> Headline:
     """Return the verdict over these reports in one short sentence, and one with the numbers."""
     verdict = VerifyReports(tuple(reports)).verdict
@@ -212,7 +222,7 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         title = f"Not needed: {variant} changes nothing in {idle}"
         return Headline(verdict, title, "No probe is for this release, and nothing was checked.")
     of_diffs = "".join(
-        f"; {name}: {counted(files, 'changed file')}, 0 checks"
+        f"; {name}: {counted(files, 'changed file')}, {_judged_lines(report.diff_lines.get(name, Coverage()))}"
         for report in reports
         for name, files in report.diffs.items()
     )

@@ -76,6 +76,8 @@ class Folded:
     """Patches of the variant, with their versions, that changed each file."""
     diffs: Mapping[str, int] = field(default_factory=dict)
     """Number of files that each diff changed."""
+    states: Mapping[str, Mapping[str, bytes | None]] = field(default_factory=dict)
+    """The files after each diff and those before it, by its id, in the order of the diffs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,17 +154,23 @@ def fold(tree: Identified, catalog: Catalog, variant: Variant) -> Folded:
                     help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
                 )
         overlay = {path: held.pristine(path) for path in folds.files}
-        of_diffs = fold_tree(held, "", outside, {}).files if outside else {}
+        scanned = fold_tree(held, "", outside, {}).scan if outside else None
+        states = {
+            patch.id: {path: done.desired for path, done in fold_tree(held, "", outside[:n], {}, scanned).files.items()}
+            for n, patch in enumerate(outside, 1)
+        }
+        of_diffs = states[outside[-1].id] if outside else {}
     authors = {path: {*done.patches} for path, done in folds.files.items()}
     changed = {name: sum(name in by for by in authors.values()) for name in map(named, folds.patches)}
     diffs = {named(patch): patch.id for patch in outside}
     return Folded(
         pristine=SourceView(tree.root, overlay),
         written={path: done.desired for path, done in folds.files.items()},
-        with_diffs=overlay | {p: done.desired for p, done in of_diffs.items() if done.desired is not None},
+        with_diffs=overlay | {path: text for path, text in of_diffs.items() if text is not None},
         applied=tuple(name for name, files in changed.items() if files),
         authors={path: by - diffs.keys() for path, by in authors.items() if by},
         diffs={diffs[name]: files for name, files in changed.items() if files and name in diffs},
+        states=states,
     )
 
 

@@ -28,7 +28,7 @@ from fp4patch.edits.language import language
 from fp4patch.proof import builds, conditions, dependence, execute, judge
 from fp4patch.proof.compile import compile_probes
 from fp4patch.proof.counts import file_of, recorded
-from fp4patch.proof.coverage import coverage
+from fp4patch.proof.coverage import coverage, coverage_of, lines_of_each
 from fp4patch.proof.evidence import Evidence, Judge, OnRow
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
@@ -197,6 +197,13 @@ def report(evidence: Evidence, began: float) -> VerifyReport:
             },
         ),
         diffs=folded.diffs,
+        diff_lines={
+            name: coverage_of(
+                lines, folded.written, compiled.lines, _judged(evidence, results), _lines_of_conditions(evidence.cuts)
+            )
+            for name, lines in lines_of_each(folded.pristine.overlay, folded.states, folded.written).items()
+            if name in folded.diffs
+        },
         cubins=compiled.cubins,
     )
 

@@ -65,7 +65,7 @@ class Checkout:
         which = [revisions] if ".." in revisions else ["-1", revisions]
         options = ["--stdout", "--no-signature", "--full-index", "--no-ext-diff", "--no-textconv", "--find-renames"]
         prefixes = ["--src-prefix=a/", "--dst-prefix=b/"]
-        return None if revisions.startswith("-") else self._say("format-patch", *options, *prefixes, *which)
+        return None if revisions.startswith("-") else self.say("format-patch", *options, *prefixes, *which)
 
     def history(self, path: Path) -> Iterator[tuple[str, bytes]]:
         """Yield the last commits that changed a file, the newest first, and the file as they have it."""

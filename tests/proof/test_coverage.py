@@ -6,7 +6,16 @@ from random import Random
 import pytest
 
 from fp4patch.core.arch import Arch
-from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, NOT_READ, Coverage, changed_lines, coverage
+from fp4patch.proof.coverage import (
+    LEFT_OUT,
+    NO_CODE,
+    NOT_READ,
+    Coverage,
+    changed_lines,
+    coverage,
+    coverage_of,
+    lines_of_each,
+)
 from fp4patch.proof.source_lines import SourceLines
 
 A, F = Arch.parse("sm_121a"), Arch.parse("sm_121")
@@ -212,3 +221,24 @@ def test_lines_that_do_not_count_were_there_before_in_the_same_order() -> None:
         assert len(changed) <= 4 * (3 + 2)
         before = iter("\n".join(old).split("\n"))
         assert all(line in before for number, line in enumerate("\n".join(new).split("\n"), 1) if number not in changed)
+
+
+def test_each_line_is_of_the_change_that_brought_it_last() -> None:
+    pristine = {"a.h": b"one\ntwo\nthree\n", "gone.h": b"x\n", "same.h": b"s\n"}
+    states: dict[str, dict[str, bytes | None]] = {
+        "first": {"a.h": b"one\n1\ntwo\n2\nthree\n", "new.h": b"n\n"},
+        "second": {"a.h": b"one\n1\n1b\ntwo\nthree\n", "new.h": b"n\nm\n", "gone.h": None},
+    }
+    written: dict[str, bytes | None] = {"a.h": b"one\n1\nours\ntwo\nthree\n", "new.h": b"n\nm\n", "gone.h": None}
+    assert lines_of_each(pristine, states, written) == {
+        "first": {"a.h": {2}, "new.h": {1}},
+        "second": {"new.h": {2}},
+    }
+
+
+def test_lines_of_one_change_are_covered_as_those_of_all() -> None:
+    before, after = {"a.py": b"a\nb\n"}, {"a.py": b"a\nc\nd\n"}
+    whole = coverage(before, after, {}, (), {"a.py": [range(3, 4)]})
+    part = coverage_of({"a.py": {2, 3}}, after, {}, (), {"a.py": [range(3, 4)]})
+    assert whole == part
+    assert [(span.first, span.last) for span in part.unjudged] == [(2, 2)]

@@ -374,4 +374,8 @@ def test_verify_states_what_a_diff_changes_and_judges_the_variant(
     assert document["patches"] == ["mlx/pr-1 1", "mlx/family-guard 1", "mlx/fp4-suffix 1"]
     assert document["coverage"]["unjudged"] == []
     said = fp4patch("verify", "--no-execute", tree)
-    assert "mlx/pr-1: 3 changed files, 0 checks" in " ".join(said.out.split())
+    covered = document["diff_lines"]["mlx/pr-1"]
+    unjudged = sum(span["last"] - span["first"] + 1 for span in covered["unjudged"])
+    assert 0 < unjudged < covered["lines"]
+    lines = f"{covered['lines'] - unjudged} of {covered['lines']} changed lines judged"
+    assert f"mlx/pr-1: 3 changed files, {lines}" in " ".join(said.out.split())
