@@ -4,10 +4,12 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from fp4patch.catalog.manifest import data_root
 
@@ -194,3 +196,19 @@ def test_a_toolkit_out_of_wheels_gets_the_libraries_that_it_lacks_and_keeps_its_
     texts = {path.relative_to(toolkit).as_posix(): path.read_text() for path in toolkit.rglob("*") if path.is_file()}
     assert texts == {"lib/libcublas.so.13": "torch", "include/both.h": "own", "include/a/new.h": "torch"}
     assert (toolkit / "lib" / "libcublas.so.13").is_symlink()
+
+
+def test_the_version_of_the_wheel_names_the_variant_and_each_stack(tmp_path: Path) -> None:
+    script = TEXT[TEXT.index("  label=fp4patch.$VARIANT") :].partition("\nfi\n")[0]
+    script = script.replace("/opt/fp4patch/proof/receipts", str(tmp_path)).replace("$(python ", f"$({sys.executable} ")
+    for name, stacks in (("vllm", ["My_stack-2", "", "My_stack-2"]), ("cutlass", ["a"])):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"diffs": [{"stack": stack} for stack in stacks]}))
+    for version, expected in (
+        ("0.33.0", "0.33.0+fp4patch.next3.a.my.stack.2"),
+        ("0.33.0+cu130", "0.33.0+cu130.fp4patch.next3.a.my.stack.2"),
+    ):
+        environ = {**os.environ, "VARIANT": "next3", "VLLM_VERSION": version}
+        command = ["bash", "-euc", f"{script}\necho $VLLM_VERSION"]
+        said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.strip()
+        assert said == expected
+        assert str(Version(said)) == expected
