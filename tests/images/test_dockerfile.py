@@ -141,7 +141,7 @@ def test_the_version_of_patched_sources_has_a_label(
     settings: Path, tmp_path: Path, release: str, stated: str, labelled: str
 ) -> None:
     (tmp_path / "receipts").mkdir()
-    (tmp_path / "receipts/cutlass.json").touch()
+    (tmp_path / "receipts/cutlass.json").write_text('{"diffs": []}')
     (tmp_path / "PKG-INFO").touch()
     (tmp_path / "setuptools_scm.py").write_text(f"print({stated!r})\n")
     text = settings.read_text().replace("/src/vllm", str(tmp_path))
