@@ -138,7 +138,7 @@ SIZES = {
     "doctor": 3_488,
     "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,
-    "images": 868,
+    "images": 935,  # stacks in the context, the pins and the labels
     "sources": 860,  # histories and tags of clones
     "reference": 139,
     "cli": 426,  # with console.py
