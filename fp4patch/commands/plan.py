@@ -15,10 +15,11 @@ from fp4patch.commands.options import NAME, PLACE, json_option
 from fp4patch.console import Hanging, emit, folded, printable, progress_bar, show, table
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 from fp4patch.core.progress import OnProgress
+from fp4patch.core.release import is_version
 from fp4patch.core.wording import counted, shortened
 from fp4patch.sources.history import Clone
 from fp4patch.stack.bisect import goes, versions
-from fp4patch.stack.files import opener
+from fp4patch.stack.files import of_commit, opener
 from fp4patch.stack.plan import Goes, Outcome, Patch, Place, Plan, Step, plan
 from fp4patch.stack.read_patches import patches_of
 
@@ -68,10 +69,11 @@ def plan_command(
     """
     if markdown and as_json:
         raise UsageError("--markdown and --json are two forms of one result", help="leave one of them out")
-    patches = patches_of(stack)
+    catalog = load()
+    patches = patches_of(stack, catalog)
     clone = Clone(clone_at) if clone_at else None
     with progress_bar() as tick:
-        made = planned(str(stack), patches, releases, load(), clone, tick, bisect=bisect)
+        made = planned(str(stack), patches, releases, catalog, clone, tick, bisect=bisect)
     if as_json:
         emit(made)
     elif markdown:
@@ -95,7 +97,16 @@ def planned(
     paths = frozenset(path for patch in patches for path in patch.paths)
     with opener(catalog, paths, clone, progress) as opened:
         releases = [opened(name) for name in dict.fromkeys(names)]
-        made = plan(stack, patches, releases)
+        stated = {patch.base for patch in patches} - {""}
+        made_for = [
+            opened(f"{release.target.name}=={base}")
+            for release in releases
+            for base in sorted(stated)
+            if release.target and is_version(base.removeprefix("v"))
+        ]
+        if clone:
+            made_for += [of_commit(clone, commit) for base in sorted(stated) if (commit := clone.commit(base))]
+        made = plan(stack, patches, releases, made_for)
         targets = {release.target.name: release.target for release in releases if release.target}
         if bisect and not targets:
             raise UsageError("--bisect needs the releases of a target", help="name one: TARGET==VERSION")

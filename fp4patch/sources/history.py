@@ -34,10 +34,9 @@ class Clone:
     def __init__(self, folder: Path) -> None:
         """Find the repository. UsageError: there is none."""
         self.folder = folder
-        bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
-        found = Checkout(folder.resolve(), folder.resolve()) if bare else Checkout.around(folder.resolve() / "_")
+        found = Checkout.at(folder.resolve())
         if not found:
-            raise UsageError(f"{folder} is no git repository", help="name the directory of a clone, bare or not")
+            raise UsageError(f"{folder} is no repository of git", help="name a clone of the project, bare or not")
         self._git = found
         self._log = lru_cache(maxsize=64)(self._read_log)
 
@@ -49,11 +48,11 @@ class Clone:
 
     def read(self, commit: str, path: str) -> bytes | None:
         """Return a file of a commit; None if it has none of that name."""
-        return self._git.say("cat-file", "blob", f"{commit}:{path}")
+        return self._git.blob(f"{commit}:{path}")
 
     def blob(self, name: str) -> bytes | None:
         """Return the content that has a hash, which may be abbreviated; None if it is not here."""
-        return self._git.say("cat-file", "blob", name) if _HASH.fullmatch(name) else None
+        return self._git.blob(name) if _HASH.fullmatch(name) else None
 
     def patch(self, commit: str) -> bytes:
         """Return a commit as a mail; nothing if it is a merge."""

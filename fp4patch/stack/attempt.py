@@ -2,16 +2,15 @@
 
 import hashlib
 import re
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fp4patch.edits.language import language
+from fp4patch.core.results import Problem
+from fp4patch.edits.diff import File, changed
 from fp4patch.edits.patch_file import FileChange, Hunk
-from fp4patch.edits.sources import LANGUAGES
+from fp4patch.sources.git import MARK, merge_file
+from fp4patch.stack.merge import merge_change
 from fp4patch.stack.presence import sites
 
 Read = Callable[[str], str | None]
@@ -138,30 +137,27 @@ def lines_of(text: str) -> tuple[str, ...]:
 
 
 def _merged(change: FileChange, ours: str, base: str | None, made: Attempt) -> str | None:
-    """Return git's merge of a change with the text of a release; None, and why, if there is none."""
-    theirs = exactly_at_lines(base, change.hunks) if base is not None else None
-    if base is None or theirs is None:
-        made.misfits += nearest(change, ours)
-        return None
-    text, conflicts = merge(base, ours, theirs)
-    if conflicts:
-        made.misfits += [
-            Misfit(change.path, 0, line, "both changed it", mine, other) for line, mine, other in conflicts
-        ]
-        return None
-    try:
-        LANGUAGES[language(change.path)].read(text)
-    except (SyntaxError, ValueError) as error:
-        made.misfits.append(Misfit(change.path, 0, None, f"the merged text cannot be read: {error}"))
+    """Return the merge of a change with the text of a release; None, and why, if there is none."""
+    path = change.path
+    alone = replace(change, before=path, after=path, copied=False, mode_before="", mode_after="")
+    result = merge_change(alone, {path: File(ours)}.get, base)
+    if isinstance(result, Problem):
+        theirs = exactly_at_lines(base, change.hunks) if base is not None else None
+        conflicts = merge(base, ours, theirs)[1] if base is not None and theirs is not None else []
+        both = [Misfit(path, 0, line, "both changed it", mine, other) for line, mine, other in conflicts]
+        unread = [Misfit(path, 0, result.line, f"expected {result.expected}, found {result.found}")]
+        made.misfits += nearest(change, ours) if theirs is None else both or unread
         return None
     made.merged = True
     lines = lines_of(ours)
-    places = sites(lines, change.hunks)
     done = sites(lines, [hunk.reverse for hunk in change.hunks])
-    for number, hunk in enumerate(change.hunks, 1):
-        if len(places[number - 1]) != 1 and not done[number - 1]:
-            made.moved.append(Moved(change.path, number, _nearest_line(lines, hunk) + 1))
-    return text
+    for number, (hunk, places) in enumerate(zip(change.hunks, sites(lines, change.hunks), strict=True), 1):
+        if len(places) != 1 and not done[number - 1]:
+            made.moved.append(Moved(path, number, _nearest_line(lines, hunk) + 1))
+    if result is None:
+        return ours
+    file = changed([result], {path: File(ours)}.get).files[path]
+    return file.text if file else None
 
 
 def exactly_at_lines(base: str, hunks: Sequence[Hunk]) -> str | None:
@@ -179,39 +175,28 @@ def exactly_at_lines(base: str, hunks: Sequence[Hunk]) -> str | None:
 
 def merge(base: str, ours: str, theirs: str) -> tuple[str, list[tuple[int, tuple[str, ...], tuple[str, ...]]]]:
     """Return git's merge of two texts, and its conflicts: line in ours (1-based), our lines, their lines."""
-    mark = "fp4patch"
-    while any(mark in text for text in (base, ours, theirs)):
-        mark += "-"
-    with tempfile.TemporaryDirectory(prefix="fp4patch-merge-") as folder:
-        files = [Path(folder, name) for name in ("ours", "base", "theirs")]
-        for file, text in zip(files, (ours, base, theirs), strict=True):
-            file.write_bytes(text.encode("utf-8", "surrogateescape"))
-        labels = [word for side in ("ours", "base", "theirs") for word in ("-L", f"{mark}:{side}")]
-        command = ["git", "merge-file", "-p", "-q", *labels, *map(str, files)]
-        said = subprocess.run(command, capture_output=True, check=False, timeout=60)
-    text = said.stdout.decode("utf-8", "surrogateescape")
-    return text, _conflicts(lines_of(text), mark) if said.returncode else []
+    sides = (text.encode("utf-8", "surrogateescape") for text in (base, ours, theirs))
+    merged, conflicts = merge_file(*sides)
+    text = merged.decode("utf-8", "surrogateescape")
+    return text, list(_conflicts(lines_of(text))) if conflicts else []
 
 
-def _conflicts(lines: Sequence[str], mark: str) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
-    """Return the conflicts of a merge with marks: line in ours (1-based), our lines, their lines."""
-    found = []
-    ours, theirs, at, side = list[str](), list[str](), 0, ""
+def _conflicts(lines: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...], tuple[str, ...]]]:
+    """Yield the conflicts of a merge with marks: line in ours (1-based), our lines, their lines."""
+    sides: dict[str, list[str]] = {}
+    at, side = 0, ""
     for line in lines:
-        if line.startswith(f"<<<<<<< {mark}:ours"):
-            side = "ours"
-        elif side == "ours" and line.rstrip("\r\n") == "=======":
-            side = "theirs"
-        elif side and line.startswith(f">>>>>>> {mark}:theirs"):
-            found.append((at - len(ours) + 1, tuple(ours), tuple(theirs)))
-            ours, theirs, side = [], [], ""
-        elif side == "theirs":
-            theirs.append(line)
+        sign = line[:1] if line[:MARK] == line[:1] * MARK else ""
+        if sign == "<":
+            sides, side = {"<": [], "=": []}, "<"
+        elif sign == "=" and side:
+            side = "="
+        elif sign == ">" and side:
+            yield at - len(sides["<"]) + 1, tuple(sides["<"]), tuple(sides["="])
+            side = ""
         else:
-            at += 1
-            if side:
-                ours.append(line)
-    return found
+            at += side != "="
+            sides.setdefault(side, []).append(line)
 
 
 def nearest(change: FileChange, text: str) -> list[Misfit]:

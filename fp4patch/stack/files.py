@@ -90,6 +90,11 @@ def _published(
     return Release(name, _reader(work, target), target, version)
 
 
+def of_commit(clone: Clone, commit: str) -> Release:
+    """Return the files of a commit."""
+    return Release(commit, lambda path: clone.read(commit, path), clone=clone, commit=commit)
+
+
 def _in_layouts(target: Target, path: str, contents: Mapping[str, bytes]) -> bytes | None:
     return next((contents[place] for place in _places(target, path) if place in contents), None)
 

@@ -101,6 +101,8 @@ class Patch(Document):
     name: str
     title: str
     link: str = ""
+    base: str = ""
+    """Release or commit that it was made for, if the stack says it."""
     commit: Commit = field(metadata=HIDDEN, default=None)  # type: ignore[assignment]
 
     @property
@@ -164,9 +166,9 @@ class Plan(Report):
         return next(step for step in self.steps if (step.patch, step.release) == (patch.label, release))
 
 
-def plan(stack: str, patches: Sequence[Patch], releases: Sequence[Release]) -> Plan:
-    """Return what becomes of each patch on each release."""
-    base = Bases(releases)
+def plan(stack: str, patches: Sequence[Patch], releases: Sequence[Release], made_for: Sequence[Release] = ()) -> Plan:
+    """Return what becomes of each patch on each release. ``made_for`` are releases that patches were made for."""
+    base = Bases((*made_for, *releases))
     steps = [step for release in releases for step in OnRelease(release, patches, base).steps]
     return Plan(stack, tuple(release.name for release in releases), tuple(patches), tuple(_since(steps, releases)))
 

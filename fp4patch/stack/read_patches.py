@@ -1,34 +1,42 @@
-"""The patches of a stack, each as one change."""
+"""The patches of a stack as a plan has them: each file is one, with all of its commits."""
 
+from itertools import groupby
 from pathlib import Path
 
-from fp4patch.core.errors import Refused, UsageError
+from fp4patch.catalog.manifest import Catalog
+from fp4patch.core.errors import Refused
 from fp4patch.core.lex_error import LexError
-from fp4patch.edits.patch_file import read
+from fp4patch.edits.patch_file import Commit, read
 from fp4patch.stack.compose import composed
 from fp4patch.stack.plan import Patch
+from fp4patch.stack.read import StackPatch, read_stack
 
 
-def patches_of(stack: Path) -> list[Patch]:
-    """Return the patches of a directory in their order, or that of one file."""
-    if stack.is_dir():
-        series = stack / "series"
-        if series.is_file():
-            rows = [line.split("#")[0].split() for line in series.read_text().splitlines()]
-            files = [stack / row[0] for row in rows if row]
-        else:
-            files = sorted(path for path in stack.iterdir() if path.suffix in (".patch", ".diff"))
-    else:
-        files = [stack]
-    if not files:
-        raise UsageError(f"{stack} has no patch", help="put files NAME.patch or NAME.diff there")
-    found = []
-    for file in files:
+def patches_of(stack: Path, catalog: Catalog) -> list[Patch]:
+    """Return the patches of a directory in their order, or that of one file. ManifestError carries every problem."""
+    if stack.is_file():
         try:
-            commit = composed(read(file.read_bytes()).commits)
-        except OSError as error:
-            raise UsageError(f"cannot read {file}: {error.strerror}") from error
+            return [_patch(stack.stem, list(read(stack.read_bytes()).commits))]
         except LexError as error:
-            raise Refused(f"{file}: {error}") from error
-        found.append(Patch(file.stem, commit.subject, commit.link, commit))
-    return found
+            raise Refused(
+                f"{stack} is no patch file: {error}", help="name a patch, or a directory of patches"
+            ) from error
+    made = []
+    for _, group in groupby(read_stack(stack, catalog.targets).patches, lambda patch: patch.file):
+        patches = list(group)
+        try:
+            made.append(_of_stack(patches))
+        except LexError:  # commits that do not follow each other
+            made += [_of_stack([patch]) for patch in patches]
+    return made
+
+
+def _of_stack(patches: list[StackPatch]) -> Patch:
+    first = patches[0]
+    name = first.name if len(patches) == 1 else Path(first.file).stem
+    return _patch(name, [patch.commit for patch in patches], first.link, first.notes.base)
+
+
+def _patch(name: str, commits: list[Commit], link: str = "", base: str = "") -> Patch:
+    commit = composed(commits)
+    return Patch(name, commit.subject, link or commit.link, base, commit)
