@@ -95,8 +95,7 @@ def _one(change: FileChange, read: Read, base: Callable[[FileChange], str | None
             return
         if not change.copied:
             made.texts[change.before] = None
-    is_base = bool(change.blob_before) and blob_name(ours).startswith(change.blob_before)
-    result = exactly_at_lines(ours, change.hunks) if is_base else exactly(ours, change.hunks)
+    result = exactly_at_lines(ours, change.hunks)
     if result is None:
         result = _merged(change, ours, base(change), made)
     if result is not None:
@@ -160,16 +159,17 @@ def _merged(change: FileChange, ours: str, base: str | None, made: Attempt) -> s
     return file.text if file else None
 
 
-def exactly_at_lines(base: str, hunks: Sequence[Hunk]) -> str | None:
-    """Return the text that a patch was made for with its hunks, each at its own line; None if it is not that text."""
-    lines = lines_of(base)
+def exactly_at_lines(text: str, hunks: Sequence[Hunk]) -> str | None:
+    """Return a text with hunks, all of which are at their own lines, or else each at one place alone; None if not."""
+    lines = lines_of(text)
     result, at = list[str](), 0
     for hunk in hunks:
-        start = max(0, hunk.line - 1) if hunk.before else hunk.line
-        if start < at or lines[start : start + len(hunk.before)] != hunk.before:
-            return exactly(base, hunks)
+        start = hunk.line - 1 if hunk.before else hunk.line
+        end = start + len(hunk.before)
+        if start < at or lines[start:end] != hunk.before or (hunk.ends_file and end < len(lines)):
+            return exactly(text, hunks)
         result += (*lines[at:start], *hunk.after)
-        at = start + len(hunk.before)
+        at = end
     return "".join((*result, *lines[at:]))
 
 
