@@ -257,8 +257,10 @@ class OnRelease:
         told = {here.found for here in found}
         has = [here for here in found if here.found is Found.IN]
         open_ = [here for here in found if here.found is Found.BEFORE]
+        lacking = [here for here in found if here.found is Found.ABSENT]
+        is_undone = bool(open_) and not has and len(open_) >= len(lacking)
         landed = self._landed(patch)
-        if landed and not landed.reverted and not (open_ and not has) and (landed.is_sure or has):
+        if landed and not landed.reverted and not is_undone and (landed.is_sure or has):
             since = self._first_tag(landed.entry.commit)
             undone = f"; as before it again: {_hunks(open_)}" if open_ else ""
             return _Presence(Outcome.IN, f"its {landed.by} is in the log: {landed.entry}{undone}", since)
