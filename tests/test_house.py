@@ -25,7 +25,7 @@ ROOT = PACKAGE.parent
 # What each part may import at run time, beside itself: the arrows of the architecture.
 MAY_IMPORT: dict[str, Set[str]] = {
     "images": {"sources", "catalog", "edits", "cxx", "core"},
-    "stack": 2_250,  # reading, merging, presence by tokens, landing in a log, the plan
+    "stack": {"tree", "sources", "catalog", "edits", "cxx", "core"},
     "doctor": {"adapters", "images", "binaries", "tree", "proof", "sources", "catalog", "edits", "cxx", "core"},
     "adapters": {"catalog", "cxx", "core"},
     "binaries": {"sass", "proof", "sources", "catalog", "core"},
@@ -136,7 +136,7 @@ SIZES = {
     "sass": 4_815,  # expressions in place of text
     "binaries": 2_602,
     "doctor": 3_488,
-    "stack": 2_250,  # reading, merging, presence by tokens, landing in a log, the plan
+    "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,
     "images": 935,  # stacks in the context, the pins and the labels
     "sources": 860,  # histories and tags of clones

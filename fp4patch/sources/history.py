@@ -56,7 +56,7 @@ class Clone:
 
     def patch(self, commit: str) -> bytes:
         """Return a commit as a mail; nothing if it is a merge."""
-        return self._git.say("format-patch", "-1", "--stdout", "-M", "--full-index", "--no-binary", commit) or b""
+        return self._git.patches(commit) or b""
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
