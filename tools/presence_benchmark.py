@@ -181,15 +181,17 @@ def judged(case: Case, clone: Clone, counts: Counter[str], wrong: list[str]) -> 
 def main(clones: tuple[Path, ...], commits: int, since: str, seed: int) -> None:
     """Print the counts for all clones, and each case that is wrong."""
     counts, wrong = Counter[str](), list[str]()
-    for path in clones:
-        clone = Clone(path)
-        for case in History(clone, since).cases(commits, seed):
-            judged(case, clone, counts, wrong)
-        click.echo(f"{path}: done", err=True)
-    for name, number in sorted(counts.items()):
-        click.echo(f"{number:6} {name}")
-    for line in wrong:
-        click.echo(f"       {line}")
+    try:
+        for path in clones:
+            clone = Clone(path)
+            for number, case in enumerate(History(clone, since).cases(commits, seed), 1):
+                judged(case, clone, counts, wrong)
+                click.echo(f"{path}: {number} commits", err=True)
+    finally:  # of a run that is interrupted, what it has so far
+        for name, number in sorted(counts.items()):
+            click.echo(f"{number:6} {name}")
+        for line in wrong:
+            click.echo(f"       {line}")
     sys.exit(any(name.startswith("FALSE") or ": FALSE" in name for name in counts))
 
 
