@@ -5,9 +5,11 @@ The version is only a hint: bundled copies can be wrong (xformers 0.0.35 states 
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from packaging.version import Version
@@ -16,6 +18,7 @@ from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.target import Target
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.release import is_version
+from fp4patch.core.wording import joined
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,35 @@ def claimed_version(root: Path, target: Target) -> Version | None:
     return None
 
 
+_DEEPEST = 5
+"""Directories inside directories in which a tree is looked for, where there is none."""
+_MOST = 20_000
+"""Directories that are looked at for it."""
+
+
+def _below(root: Path, catalog: Catalog) -> Iterator[Identified]:
+    """Yield the trees below a directory: the submodules of a project, and what its build fetched."""
+    for seen, (place, folders, _) in enumerate(os.walk(root)):
+        folder = Path(place)
+        found = [target for target in catalog.targets.values() if folder != root and _is_readable_tree(folder, target)]
+        yield from (Identified(folder, target, claimed_version(folder, target)) for target in found)
+        is_deep = len(folder.relative_to(root).parts) >= _DEEPEST
+        folders[:] = [] if found or is_deep or seen > _MOST else sorted(f for f in folders if not f.startswith("."))
+
+
+def _is_readable_tree(folder: Path, target: Target) -> bool:
+    try:
+        return is_at(folder, target)
+    except Refused:
+        return False
+
+
 def _hint(root: Path, catalog: Catalog) -> str:
-    """Return a message about the missing marks of a tree, else the marks of each target."""
+    """Return the trees below, else a message about the missing marks of a tree, else the marks of each target."""
+    if below := list(islice(_below(root, catalog), 5)):
+        places = shlex.join(os.path.relpath(tree.root) for tree in below)
+        trees = ", ".join(joined(tree.target.title, str(tree.version or "")) for tree in below)
+        return f"name the tree{'s' * (len(below) > 1)} below it: {places} ({trees})"
     for target in catalog.targets.values():
         if any((root / mark).is_file() for layout in (target.marks, *target.other_marks) for mark in layout):
             gone = " and ".join(target.missing(root))

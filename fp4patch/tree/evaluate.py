@@ -15,6 +15,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch import __version__
+from fp4patch.catalog import surveyed
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.catalog.patch import Patch
@@ -105,8 +106,10 @@ def evaluate(tree: LockedTree, variant: Variant, catalog: Catalog) -> tuple[Fold
 
 
 def release_notes(tree: LockedTree, every: Sequence[LockedTree]) -> Iterator[str]:
-    """Yield a note if another of the trees is built with another release of this one."""
+    """Yield a note if a tree is no release, and one if another of the trees is built with another release of it."""
     known = tree.known
+    if known.version and (rules := surveyed.rules_of(known.target, known.version, _hashes(tree))):
+        yield rules
     for other in every:
         for pin in other.known.target.pins:
             text = (other.read(pin.file) or b"").decode("utf-8", "replace")
@@ -116,6 +119,16 @@ def release_notes(tree: LockedTree, every: Sequence[LockedTree]) -> Iterator[str
                     f"{other.root} is built with {pin.target} {found[1]}, and this is {known.version}: "
                     f"`fp4patch fetch {pin.target}=={found[1]} DIR` gets that release"
                 )
+
+
+def _hashes(tree: LockedTree) -> Mapping[str, str]:
+    """Return the start of the SHA-256 of the pristine files that tell releases apart."""
+    target = tree.known.target
+    for folder in target.telling_in:
+        found = {file: data for file in target.telling if (data := tree.read(folder + file)) is not None}
+        if found:
+            return {file: sha256(data)[: surveyed.HASH] for file, data in found.items()}
+    return {}
 
 
 def patches_to_try(tree: LockedTree, catalog: Catalog, *, all_patches: bool = True) -> tuple[Patch, ...]:
