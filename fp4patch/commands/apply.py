@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -21,6 +22,7 @@ from fp4patch.edits.patch_text import git_diff
 from fp4patch.stack.read import named
 from fp4patch.tree import apply as trees_
 from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult
+from fp4patch.tree.copy import copy_of, finished
 from fp4patch.tree.receipt import Remainder
 
 
@@ -41,6 +43,9 @@ from fp4patch.tree.receipt import Remainder
 @click.option("--check", is_flag=True, help="Like --dry-run, and exit 1 if anything would change.")
 @click.option("--diff", is_flag=True, help="Also print a unified diff, and why edits have nothing to do.")
 @click.option("--target-version", metavar="V", help="Upstream version, if the tree states none or a wrong one.")
+@click.option(
+    "--output", "-o", type=FOLDER, metavar="DIR", help="Write a patched copy of TREE, which is left as it is."
+)
 @json_option("fp4patch.tree.apply:Applied")
 def apply(
     trees: tuple[Path, ...],
@@ -52,21 +57,27 @@ def apply(
     check: bool,
     diff: bool,
     target_version: str | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Apply a variant's patches to all TREEs, or to none.
 
     Without --variant, apply updates the variant that the trees already have, and recommends one for pristine trees.
     """
-    try:
-        write = not (dry_run or check)
-        patches: Sequence[OutsidePatch] = named(outside, load().targets)
-        if merges:
-            patches, said = merged_onto(trees, patches, clones, target_version)
-            show(said, err=as_json)
-        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=patches)
-    except NoVariantError as error:
-        applied = _without_variant(trees, error)
+    if output and (len(trees) != 1 or dry_run or check):
+        raise UsageError("--output is for one TREE, and without --dry-run and --check")
+    with ExitStack() as copies:
+        places = (copies.enter_context(copy_of(trees[0], output)),) if output else trees
+        try:
+            write = not (dry_run or check)
+            patches: Sequence[OutsidePatch] = named(outside, load().targets)
+            if merges:
+                patches, said = merged_onto(places, patches, clones, target_version)
+                show(said, err=as_json)
+            applied = trees_.apply(places, variant, write=write, version=target_version, outside=patches)
+        except NoVariantError as error:
+            applied = _without_variant(trees, error)
+        applied = finished(applied, places[0], output) if output else applied
     report(applied, diff=diff, as_json=as_json)
     if check and applied.changed:
         raise click.exceptions.Exit(EXIT_REFUSED)

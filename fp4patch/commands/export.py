@@ -21,6 +21,7 @@ from fp4patch.core.wording import suggested
 from fp4patch.tree.files import unified
 from fp4patch.tree.fold import fold_tree
 from fp4patch.tree.locked import LockedTree, locked
+from fp4patch.tree.stamp import in_upstreams_names
 
 WIDTH = 72
 
@@ -144,11 +145,7 @@ def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence
             problems=list(folds.problems),
             help="`fp4patch apply --check` shows the same; a release that the patch was tried on has no such problem",
         )
-    names = ((b"fp4patch_", f"{target}_".encode()), (b"FP4PATCH_", f"{target.upper()}_".encode()))
-    desired = {path: done.desired or b"" for path, done in folds.files.items() if done.patches}
-    for ours, theirs in names:
-        desired = {path: text.replace(ours, theirs) for path, text in desired.items()}
-    return desired
+    return {p: in_upstreams_names(done.desired or b"", target) for p, done in folds.files.items() if done.patches}
 
 
 def _mail(patch: Patch, variant: str, place: str, diff: str) -> str:

@@ -4,6 +4,7 @@ A file's desired bytes are the fold of its edits over its pristine bytes. So app
 variant is another fold, and reverting is the empty one.
 """
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -17,6 +18,7 @@ from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
 from fp4patch.core.results import Problem, Rewritten, State
+from fp4patch.core.wording import counted
 from fp4patch.tree.evaluate import bypasses, evaluate, origin_notes, patch_states, record_of, release_notes
 from fp4patch.tree.files import sha256, unified
 from fp4patch.tree.fold import FoldedTree, fold_tree
@@ -128,7 +130,7 @@ def apply(
             folds, record = evaluate(tree, chosen, whole)
             done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
             record = replace(record, states=record.states or patch_states(folds, done), remainders=folds.remainders)
-            staged.append(stage(tree, folds, record))
+            staged.append(_staged(tree, folds, record))
             results.append(_result(staged[-1], record, folds, *release_notes(tree, every)))
         applied = Applied("apply", write, _all_or_nothing(results))
         if write and not applied.refused:
@@ -143,12 +145,29 @@ def revert(trees: Sequence[Path]) -> Applied:
         for tree in every:
             folds = fold_tree(tree, "", (), {})
             record = replace(tree.receipt or record_of(tree, "", ()), states=(), remainders=())
-            staged.append(stage(tree, folds, record))
+            staged.append(_staged(tree, folds, record))
             results.append(_result(staged[-1], record, folds))
         reverted = Applied("revert", True, _all_or_nothing(results))
         if not reverted.refused:
             write_all(staged)
     return reverted
+
+
+def _staged(tree: LockedTree, folds: FoldedTree, record: Receipt) -> Staged:
+    """Return what gives a tree its desired state. A tree with commits of an export is the business of git."""
+    staged = stage(tree, folds, record)
+    commits = tree.recovered.commits if tree.recovered else ()
+    if not commits:
+        return staged
+    changed = any(file.changed for file in staged.files.values())
+    problem = Problem(
+        expected=f"the files of {record.variant}, or those without any patch",
+        found=f"{counted(len(commits), 'commit')} of `fp4patch export`, {commits[-1]} to {commits[0]}",
+        help=f"`git -C {shlex.quote(str(tree.root))} revert --no-edit {' '.join(commits)}` takes them back; "
+        "then run this again",
+        state=State.OUTDATED,
+    )
+    return replace(staged, problems=(*staged.problems, *([problem] if changed else [])), begins=None, ends=None)
 
 
 def _result(staged: Staged, record: Receipt, folds: FoldedTree, *notes: str) -> TreeResult:

@@ -44,9 +44,12 @@ def bypasses(root: Path, target: Target) -> Iterator[str]:
 
 
 def origin_notes(tree: LockedTree) -> Iterator[str]:
-    """Yield one note if a tree is of another release than its receipt, or if files have other pristine bytes now."""
+    """Yield one note if a tree is of another release than its receipt, or if files have other pristine bytes now; and
+    one if it has no receipt, and is patched all the same."""
     if tree.origins is None:
         return
+    if tree.recovered:
+        yield tree.recovered.note
     by, gone = Counter[str](), 0
     for path, file in tree.on_record.items():
         with suppress(Refused):  # the file is a problem of its own

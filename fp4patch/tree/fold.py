@@ -24,7 +24,7 @@ from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.postcondition import check
 from fp4patch.tree.receipt import Remainder
 from fp4patch.tree.scan import Scan, scan
-from fp4patch.tree.stamp import find_stamp, stamped
+from fp4patch.tree.stamp import find_stamp
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,14 @@ def fold_tree(
     known = {(problem.patch, problem.file) for problem in problems}
     refused = {path for path, done in files.items() if done.problems}
     problems += [p for p in left if (p.patch, p.file) not in known and p.file not in refused]
+    files = {path: _signed(tree, path, variant, done) for path, done in files.items()} if variant else files
     return FoldedTree(wanted.patches, files, tuple(unplaced), tuple(problems), tuple(remainders), scanned)
+
+
+def _signed(tree: LockedTree, path: str, variant: str, file: FoldedFile) -> FoldedFile:
+    if not file.patches or file.desired is None or file.desired == tree.pristine(path):
+        return file
+    return replace(file, desired=tree.signed(file.desired, path, variant, file.patches))
 
 
 def without_receipt(tree: LockedTree, scanned: Scan) -> Mapping[str, Problem]:
@@ -253,8 +260,6 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str, diffed: _Diffed) -> Fo
     patches = tuple(dict.fromkeys([*diffed.authors.get(path, ()), *changing]))
     if found == pristine and executable is None:
         patches = ()
-    elif found is not None and found != pristine and wanted.variant:
-        found = stamped(found, pristine, path, wanted.variant, patches)
     problems = (*diffed.problems.get(path, ()), *_drifted(wanted, path, outcomes))
     return FoldedFile(found, patches, tuple(outcomes), problems, executable)
 

@@ -3,9 +3,10 @@
 import fcntl
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.identify import Identified
@@ -16,6 +17,8 @@ from fp4patch.core.results import State
 from fp4patch.tree.files import locate, mode, read, sha256
 from fp4patch.tree.origin import Origin, Origins
 from fp4patch.tree.receipt import Receipt, ReceiptFile, StateDirectory
+from fp4patch.tree.recovered import Recovered, recovered
+from fp4patch.tree.stamp import in_upstreams_names, stamped
 
 COMPLETION = "`fp4patch apply` completes the change, `fp4patch revert` restores the pristine files"
 """What to do about an interrupted command."""
@@ -24,11 +27,13 @@ COMPLETION = "`fp4patch apply` completes the change, `fp4patch revert` restores 
 class LockedTree:
     """A tree under its lock: its files as they were when they were read, and its receipt."""
 
-    def __init__(self, known: Identified) -> None:
+    def __init__(self, known: Identified, recovered: Recovered | None = None) -> None:
         self.known = known
         self.root = known.root
         self.state_directory = StateDirectory(known.root, self._may_change)
-        self.receipt: Receipt | None = self.state_directory.receipt()
+        self.recovered = recovered
+        """What the receipt would say, if the tree is patched and has none."""
+        self.receipt: Receipt | None = recovered.receipt if recovered else self.state_directory.receipt()
         """Record of what was done to the tree; None if nothing was."""
         named = {patch.partition(" ")[0]: None for patch in self.receipt.patches} if self.receipt else {}
         diffs = self.state_directory.outside(self.receipt) if self.receipt else ()
@@ -37,15 +42,35 @@ class LockedTree:
         """Patches of the receipt that the catalog does not have."""
         self._contents: dict[str, bytes | None] = {}
         self.pristine = cache(self._pristine)
-        self.origins = Origins(known, self.receipt, self.state_directory.blob) if self.receipt else None
+        self.origins = Origins(known, self.receipt, self.blob) if self.receipt else None
         self.origin = cache(self._origin)
+
+    @cached_property
+    def _changeable(self) -> re.Pattern[str]:
+        """Pattern of the files that a patch of the target is about, or was."""
+        patches = load().patches.values()
+        own = {place for p in patches if p.target == self.known.target.name for e in p.edits for place in e.search}
+        return glob((*self.known.target.touches, *sorted(own)))
 
     def _may_change(self, path: str) -> bool:
         """Tell whether a receipt may name the file: one that a patch of the target is about, or was."""
-        patches = load().patches.values()
-        own = {place for p in patches if p.target == self.known.target.name for e in p.edits for place in e.search}
         hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
-        return not hidden and glob((*self.known.target.touches, *sorted(own))).fullmatch(path) is not None
+        return not hidden and self._changeable.fullmatch(path) is not None
+
+    def with_recovered(self) -> "LockedTree":
+        """Return the tree; if it is patched and has no receipt, with what that would say."""
+        if self.receipt or self.interrupted:
+            return self
+        found = recovered(self.known, self._may_change, self._written)
+        return LockedTree(self.known, found) if found else self
+
+    def _written(self, found: Recovered) -> Mapping[str, bytes | None]:
+        """Return what the variant of a recovered receipt makes of its files."""
+        from fp4patch.tree.evaluate import evaluate  # noqa: PLC0415 - it is a user of this
+
+        catalog = load()
+        folds, _ = evaluate(LockedTree(self.known, found), catalog.variants[found.receipt.variant], catalog)
+        return {path: file.desired for path, file in folds.files.items() if not file.problems}
 
     @property
     def interrupted(self) -> bool:
@@ -80,7 +105,7 @@ class LockedTree:
         current = self.current(path) if self.interrupted else None
         if sha256(current) == recorded.pristine_sha256 or not recorded.pristine_sha256:
             return current if recorded.pristine_sha256 else None
-        return self.state_directory.blob(recorded.pristine_sha256)
+        return self.blob(recorded.pristine_sha256)
 
     def mode(self, path: str) -> int | None:
         """Return the permission bits of a file as it is; None if there is none."""
@@ -92,6 +117,17 @@ class LockedTree:
         if recorded and recorded.mode is not None:
             return recorded.mode
         return None if recorded and not recorded.pristine_sha256 else self.mode(path)
+
+    def blob(self, digest: str) -> bytes:
+        """Return the pristine bytes of a hash. Refused: they are gone."""
+        kept = self.recovered.blobs.get(digest) if self.recovered else None
+        return self.state_directory.blob(digest) if kept is None else kept
+
+    def signed(self, data: bytes, path: str, variant: str, patches: tuple[str, ...]) -> bytes:
+        """Return a patched file as it is to be written: with its stamp, or as the export has it that was committed."""
+        if self.recovered and self.recovered.commits:
+            return in_upstreams_names(data, self.known.target.name)
+        return stamped(data, self.pristine(path), path, variant, patches)
 
     def _origin(self, path: str) -> Origin | None:
         """Return who brought a file of the receipt, if its bytes are none of those that the receipt names."""
@@ -141,7 +177,7 @@ def locked(trees: Sequence[Identified]) -> Iterator[Sequence[LockedTree]]:
     with ExitStack() as locks:
         for root in sorted(tree.root for tree in trees):  # for everybody in one order
             locks.callback(os.close, _lock(root))
-        yield [LockedTree(tree) for tree in trees]
+        yield [LockedTree(tree).with_recovered() for tree in trees]
 
 
 def _lock(root: Path) -> int:

@@ -24,7 +24,7 @@ from fp4patch.sources.checkout import Checkout
 from fp4patch.sources.installed import Installed, record_hash
 from fp4patch.tree.files import STATE_DIR, locate, sha256
 from fp4patch.tree.receipt import Receipt, ReceiptFile
-from fp4patch.tree.stamp import find_stamp
+from fp4patch.tree.stamp import find_stamp, with_line_ends_of
 
 _CONFLICT = re.compile(rb"^(?:<{7}|>{7}) ", re.MULTILINE)
 _AGAIN = "then run this again"
@@ -123,7 +123,7 @@ def _git(file: UnknownFile) -> Origin | None:
         gone = file.current is None and any(checkout.read("HEAD", mark) is not None for mark in marks)
         return Origin(None, _COMMIT) if gone else None  # else the tree is not in the repository
     for by, text in ((_COMMIT, committed), ("git's index", staged)):
-        if text is not None and _is_upstreams(text) and file.current == _with_line_ends_of(text, file.current):
+        if text is not None and _is_upstreams(text) and file.current == with_line_ends_of(text, file.current):
             return Origin(file.current, by)
     return _merged(checkout, file, committed, staged)
 
@@ -133,13 +133,13 @@ def _merged(checkout: Checkout, file: UnknownFile, committed: bytes | None, stag
     found, pristine = "", None
     for commit, text in _versions(checkout, file, committed, staged):
         for ours in (file.current, committed):
-            version = _with_line_ends_of(text, ours or file.kept)
+            version = with_line_ends_of(text, ours or file.kept)
             if ours is not None and find_stamp(ours) and _is_patched(checkout, file, version, ours):
                 if ours is file.current:
                     return Origin(version, _COMMIT)
                 found, pristine = commit, version
         if pristine is None:
-            found, pristine = commit, _with_line_ends_of(text, file.current or file.kept)
+            found, pristine = commit, with_line_ends_of(text, file.current or file.kept)
     if pristine is None:
         return None
     git, name = f"git -C {quote(str(file.asked.tree.root))}", f"{found} -- {quote(file.path)}".lstrip()
@@ -162,14 +162,6 @@ def _versions(
 def _is_upstreams(text: bytes) -> bool:
     """Tell whether a file can be upstream's: fp4patch did not write it, and no merge left its marks."""
     return not find_stamp(text) and not _CONFLICT.search(text)
-
-
-def _with_line_ends_of(text: bytes, like: bytes | None) -> bytes:
-    """Return a committed text as a checkout with the line ends of ``like`` has it: ``core.autocrlf`` converts all."""
-    if like is None or (b"\r\n" in text) == (b"\r\n" in like):
-        return text
-    unix = text.replace(b"\r\n", b"\n")
-    return unix.replace(b"\n", b"\r\n") if b"\r\n" in like else unix
 
 
 def _is_patched(checkout: Checkout, file: UnknownFile, pristine: bytes, ours: bytes) -> bool:

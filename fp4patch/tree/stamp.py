@@ -14,11 +14,25 @@ from fp4patch.edits.language import language
 from fp4patch.tree.files import sha256
 
 _LINE = re.compile(
-    rb"^(?://|#) fp4patch (?P<variant>[\w.-]*): (?P<patches>[^;\r\n]*); pristine (?:[0-9a-f]{64}|none)\r?$",
+    rb"^(?://|#) fp4patch (?P<variant>[\w.-]*): (?P<patches>[^;\r\n]*); pristine (?P<pristine>[0-9a-f]{64}|none)\r?$",
     re.MULTILINE,
 )
-_TAIL = 4096
+TAIL = 4096
 """Bytes at the end of a file that hold its stamp, however many patches it names."""
+
+
+def in_upstreams_names(data: bytes, target: str) -> bytes:
+    """Return a file with names of the target in the place of fp4patch's, as ``export`` writes it."""
+    named = data.replace(b"fp4patch_", f"{target}_".encode())
+    return named.replace(b"FP4PATCH_", f"{target.upper()}_".encode())
+
+
+def with_line_ends_of(text: bytes, like: bytes | None) -> bytes:
+    """Return a committed text as a checkout with the line ends of ``like`` has it: ``core.autocrlf`` converts all."""
+    if like is None or (b"\r\n" in text) == (b"\r\n" in like):
+        return text
+    unix = text.replace(b"\r\n", b"\n")
+    return unix.replace(b"\n", b"\r\n") if b"\r\n" in like else unix
 
 
 def stamped(data: bytes, pristine: bytes | None, path: str, variant: str, patches: tuple[str, ...]) -> bytes:
@@ -30,7 +44,7 @@ def stamped(data: bytes, pristine: bytes | None, path: str, variant: str, patche
         return data
     comment = "//" if language(path) == "c++" else "#"
     line = f"{comment} fp4patch {variant}: {', '.join(patches)}; pristine {sha256(pristine) or 'none'}".encode()
-    newline = b"\r\n" if b"\r\n" in data[-_TAIL:] else b"\n"
+    newline = b"\r\n" if b"\r\n" in data[-TAIL:] else b"\n"
     return data + line + newline if data.endswith(b"\n") else data + newline + line
 
 
@@ -39,4 +53,4 @@ def find_stamp(data: bytes) -> re.Match[bytes] | None:
 
     A file that was edited below it has it too.
     """
-    return _LINE.search(data, max(0, len(data) - _TAIL)) if b"; pristine " in data[-_TAIL:] else None
+    return _LINE.search(data, max(0, len(data) - TAIL)) if b"; pristine " in data[-TAIL:] else None
