@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -13,14 +13,15 @@ import click
 from rich.text import Text
 
 from fp4patch.catalog import outside
+from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.target import Target
+from fp4patch.catalog.target import Archive, Target
 from fp4patch.commands.options import FOLDER, NAME, json_option, target_names
 from fp4patch.console import emit, printable, progress_bar, show, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.lex_error import LexError
-from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.results import Drift, NothingToDo, Outcome, State
 from fp4patch.core.tree_path import not_built
 from fp4patch.core.wording import counted
@@ -32,6 +33,7 @@ from fp4patch.sources.archive import read_files
 from fp4patch.sources.checkout import Checkout
 from fp4patch.sources.index import download, place
 from fp4patch.stack.read import SERIES, TABLE, read_stack
+from fp4patch.tree.locked import locked
 
 # Example: https://github.com/vllm-project/vllm/pull/12345/files
 _PULL = re.compile(r".*/(?:pull|merge_requests)/(\d+)(?:[/.].*)?")
@@ -88,6 +90,7 @@ class AddedToStack(Report):
     "--link", metavar="URL", help="Its address. Default: that in its head, or that of the pull request of its name."
 )
 @click.option("--release", "releases", metavar="V", multiple=True, help="Try it on this release. Repeatable.")
+@click.option("--tree", "trees", metavar="DIR", multiple=True, type=FOLDER, help="Try it on this tree. Repeatable.")
 @click.option("--clone", metavar="DIR", type=FOLDER, help="The clone that has the commit, or the range of commits.")
 @click.option("--stack", metavar="DIR", type=FOLDER, help="Add it to this stack, which is made if it is not there.")
 @json_option("fp4patch.commands.new_patch:NewPatch", "fp4patch.commands.new_patch:AddedToStack")
@@ -96,6 +99,7 @@ def new_patch(
     diff: str,
     link: str | None,
     releases: tuple[str, ...],
+    trees: tuple[Path, ...],
     clone: Path | None,
     stack: Path | None,
     as_json: bool,
@@ -103,7 +107,7 @@ def new_patch(
     """Make a patch of a diff, a mail or a commit: a pull request of TARGET.
 
     Without --stack the patch is a directory, here and with the name of the pull request. It is tried on the releases
-    that are in the cache, or on those of --release. With --stack each commit is a file of the stack.
+    that are in the cache, or on those of --release and --tree. With --stack each commit is a file of the stack.
     """
     kind, name = load().target(target), Path(diff)
     content = _of_clone(clone, diff) if clone else None
@@ -116,7 +120,7 @@ def new_patch(
     if content is not None:
         raise UsageError("commits of a clone go into a stack", help="name its directory with --stack")
     with progress_bar() as tick:
-        made = make(kind, name, link, releases, Path(), tick)
+        made = make(kind, name, link, releases, Path(), tick, trees)
     emit(made) if as_json else show(_text(made))
 
 
@@ -189,7 +193,13 @@ def _added(added: AddedToStack) -> Text:
 
 
 def make(
-    target: Target, diff: Path, link: str | None, releases: Sequence[str], parent: Path, on_progress: OnProgress
+    target: Target,
+    diff: Path,
+    link: str | None,
+    releases: Sequence[str],
+    parent: Path,
+    on_progress: OnProgress,
+    trees: Sequence[Path] = (),
 ) -> NewPatch:
     """Write the directory of a patch below ``parent``.
 
@@ -215,7 +225,7 @@ def make(
         raise UsageError("which address is the diff from?", help="name it with --link, for example a pull request")
     pull = _PULL.fullmatch(urlsplit(address).path)
     name = f"pr-{pull[1]}" if pull else re.sub(r"[^\w.-]+", "-", diff.stem, flags=re.ASCII)
-    states = dict(_tried(target, edits, releases, on_progress))
+    states = dict(_tried(edits, _texts(target, releases, trees), on_progress))
     if State.PRISTINE not in states.values():
         found = ", ".join(f"{version} {state}" for version, state in states.items())
         raise Refused(
@@ -244,27 +254,58 @@ def _is_left_out(part: FileChange) -> bool:
     return hidden or not_built(part.path) is not None or part.path.endswith((".md", ".rst"))
 
 
+Texts = Callable[[Collection[str]], Mapping[str, bytes]]
+"""Returns the contents of some files, as far as they are there."""
+
+
 def _tried(
-    target: Target, edits: Sequence[FileDiff], releases: Sequence[str], on_progress: OnProgress
+    edits: Sequence[FileDiff], sources: Mapping[str, Texts], on_progress: OnProgress
 ) -> Iterator[tuple[str, State]]:
     """Yield each release with the state of the whole diff: it is drifted, too, where a part of it is upstreamed."""
+    for number, (version, texts_of) in enumerate(sources.items()):
+        on_progress(Step(number, len(sources), version))
+        texts = texts_of({path for edit in edits for path in edit.whole.paths})
+        files = {path: File(text.decode("utf-8", "surrogateescape")) for path, text in texts.items()}
+        states = {_state(outcome) for outcome in changed([edit.whole for edit in edits], files.get).outcomes}
+        yield version, states.pop() if len(states) == 1 else State.DRIFTED
+
+
+def _texts(target: Target, releases: Sequence[str], trees: Sequence[Path]) -> dict[str, Texts]:
+    """Return what reads the files of each release to try, by its version: those of archives, and of trees."""
+    sources = dict(_of_tree(target, tree) for tree in trees)
+    return sources if trees and not releases else _of_archives(target, releases) | sources
+
+
+def _of_tree(target: Target, tree: Path) -> tuple[str, Texts]:
+    known = identify(tree, load())
+    if known.target.name != target.name or known.version is None:
+        found = f"{known.target.title}, {known.version or 'of no version that it states'}"
+        raise UsageError(f"{tree} is {found}", help=f"name a tree of {target.title} that states its version")
+
+    def texts(names: Collection[str]) -> Mapping[str, bytes]:
+        with locked([known]) as (held,):
+            return {name: text for name in names if (text := held.read(name)) is not None}
+
+    return str(known.version), texts
+
+
+def _of_archives(target: Target, releases: Sequence[str]) -> dict[str, Texts]:
     names = [release.removeprefix("v") for release in releases]
     archives = [a for a in target.archives if a.version in names or (not names and place(a).is_file())]
     if missing := sorted(set(names) - {archive.version for archive in archives}):
         raise UsageError(
-            f"there is no archive of {target.name} {missing[0]}", help="fetch it, and use `git apply --check`"
+            f"there is no archive of {target.name} {missing[0]}", help="fetch it, and name the directory with --tree"
         )
     if not archives:
         known = ", ".join(archive.version for archive in target.archives[-3:])
-        raise UsageError(f"no release of {target.name} is in the cache", help=f"name some with --release: {known}")
-    for number, archive in enumerate(archives):
-        on_progress(Step(number, len(archives), f"{target.name} {archive.version}"))
-        named = {path for edit in edits for path in edit.whole.paths}
-        texts = read_files(download(archive, lambda _: None), archive.subtree, named)
-        files = {path: File(text.decode("utf-8", "surrogateescape")) for path, text in texts.items()}
-        outcomes = changed([edit.whole for edit in edits], files.get).outcomes
-        states = {_state(outcome) for outcome in outcomes}
-        yield archive.version, states.pop() if len(states) == 1 else State.DRIFTED
+        raise UsageError(
+            f"no release of {target.name} is in the cache", help=f"name some with --release ({known}), or --tree"
+        )
+
+    def of(archive: Archive) -> Texts:
+        return lambda names: read_files(download(archive, silent), archive.subtree, names)
+
+    return {archive.version: of(archive) for archive in archives}
 
 
 def _state(outcome: Outcome) -> State:
