@@ -1,7 +1,7 @@
 """Means by which a patch is proven: probes to compile, and functions to run on every input."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
@@ -301,6 +301,14 @@ class Probe(Manifest):
     """The same for whole kernels, which are compared with upstream's."""
     patch: str = ""
     """Set by the loader: ``cutlass/e2m1-guard``."""
+    ours: str = "FP4PATCH_"
+    """Beginning of the macros of patched headers; another one in a tree with the commits of an export."""
+
+    def in_upstreams_names(self, target: str) -> Probe:
+        """Return the probe for a tree in which macros of patched headers have names of the target."""
+        theirs = f"{target.upper()}_"
+        defines = {name.replace(self.ours, theirs): value for name, value in self.defines.items()}
+        return replace(self, defines=defines, ours=theirs)
 
     def is_for(self, arch: Arch) -> bool:
         """Return whether it is compiled for a target."""
@@ -318,7 +326,7 @@ class Probe(Manifest):
     @property
     def flags(self) -> dict[str, str | int]:
         """Macros of ``defines`` for patched headers, by their prefix: flags of a unit whose probes all have them."""
-        return {name: value for name, value in self.defines.items() if name.startswith("FP4PATCH_")}
+        return {name: value for name, value in self.defines.items() if name.startswith(self.ours)}
 
     @property
     def does(self) -> Executes | Quantizes | Launches | None:

@@ -78,6 +78,8 @@ class Folded:
     """Number of files that each diff changed."""
     states: Mapping[str, Mapping[str, bytes | None]] = field(default_factory=dict)
     """The files after each diff and those before it, by its id, in the order of the diffs."""
+    exported: bool = False
+    """True if the tree has the commits of an export, and upstream's names in the place of fp4patch's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +162,7 @@ def fold(tree: Identified, catalog: Catalog, variant: Variant) -> Folded:
             for n, patch in enumerate(outside, 1)
         }
         of_diffs = states[outside[-1].id] if outside else {}
+        exported = bool(held.recovered and held.recovered.commits)
     authors = {path: {*done.patches} for path, done in folds.files.items()}
     changed = {name: sum(name in by for by in authors.values()) for name in map(named, folds.patches)}
     diffs = {named(patch): patch.id for patch in outside}
@@ -171,6 +174,7 @@ def fold(tree: Identified, catalog: Catalog, variant: Variant) -> Folded:
         authors={path: by - diffs.keys() for path, by in authors.items() if by},
         diffs={diffs[name]: files for name, files in changed.items() if files and name in diffs},
         states=states,
+        exported=exported,
     )
 
 

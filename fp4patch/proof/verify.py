@@ -113,6 +113,8 @@ def _subject(
     records = recorded(file_of(variant.name))
     folded = fold(tree, catalog, variant)
     every = catalog.probes_of(variant, tree.target.name)
+    if folded.exported:
+        every = tuple((probe.in_upstreams_names(tree.target.name), source) for probe, source in every)
     why = [nothing_to_show(probe, folded.pristine, headers, every_probe=request.every_probe) for probe, _ in every]
     return Subject(
         tree=tree,

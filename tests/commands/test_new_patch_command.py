@@ -78,6 +78,17 @@ def test_the_directory_can_be_applied_and_says_which_releases_it_fits(
         made(target, of)
 
 
+def test_a_diff_against_main_is_tried_on_a_clone_of_it(fp4patch: Callable[..., Said], tree: Path) -> None:
+    target = load().target("mlx")
+    of = diff(tree)
+    patch = make(target, of, LINK, (), of.parent, lambda _: None, [tree])
+    ((version, state),) = patch.releases.items()
+    assert (state, patch.applies) == ("pristine", f">={version},<={version}")
+    assert fp4patch("apply", "--variant", "native", "--with", patch.directory, tree).status == 0
+    with pytest.raises(UsageError, match="NVIDIA CUTLASS|MLX"):
+        make(load().target("cutlass"), of, LINK, (), of.parent, lambda _: None, [tree])
+
+
 def test_name_and_link_are_those_of_the_mail_if_the_diff_is_one(tree: Path) -> None:
     target = releases(tree, BEFORE)
     head = 'From 0\nSubject: [PATCH 1/2] say "four"\n\nSee https://example.org/a.\n---\n\n'
