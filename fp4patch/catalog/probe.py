@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, StrictFloat, StrictInt
 
@@ -304,7 +304,7 @@ class Probe(Manifest):
     ours: str = "FP4PATCH_"
     """Beginning of the macros of patched headers; another one in a tree with the commits of an export."""
 
-    def in_upstreams_names(self, target: str) -> Probe:
+    def in_upstreams_names(self, target: str) -> Self:
         """Return the probe for a tree in which macros of patched headers have names of the target."""
         theirs = f"{target.upper()}_"
         defines = {name.replace(self.ours, theirs): value for name, value in self.defines.items()}
