@@ -14,6 +14,7 @@ from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.commands.options import FOLDER, PLACE, json_option, patch_names, variant_option
+from fp4patch.commands.recipes import LINES, Exported
 from fp4patch.console import emit, write
 from fp4patch.core.document import Report
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
@@ -39,6 +40,8 @@ class Series(Report):
     """Ids of patches that have nothing to do in this release."""
     files: dict[str, str]
     """Text of each file by its path."""
+    lines: str = ""
+    """The lines of the package manager that ``--for`` names."""
 
 
 @click.command(epilog="Example: fp4patch export --variant native -o patches vllm")
@@ -61,10 +64,25 @@ class Series(Report):
     help="git-am: mails (default); quilt: a series of files; diff: the differences alone.",
 )
 @click.option(
+    "--for",
+    "manager",
+    type=click.Choice(sorted(LINES)),
+    metavar="NAME",
+    help=f"Print the lines for a package manager, and name the files by the release: {', '.join(sorted(LINES))}.",
+)
+@click.option(
     "--output", "-o", type=FOLDER, metavar="DIR", help="Write the files to this directory. Default: print them."
 )
 @json_option("fp4patch.commands.export:Series")
-def export(tree: Path, variant: str, names: tuple[str, ...], form: str, output: Path | None, as_json: bool) -> None:
+def export(
+    tree: Path,
+    variant: str,
+    names: tuple[str, ...],
+    form: str,
+    manager: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
     """Export the patches of a variant as changes for upstream.
 
     Each patch becomes one change against the pristine TREE, in upstream's names, with the paths of its repository. The
@@ -73,7 +91,9 @@ def export(tree: Path, variant: str, names: tuple[str, ...], form: str, output: 
     """
     if output and output.is_dir() and any(output.iterdir()):
         raise Fp4PatchError(f"{output} is not empty", help="name another directory with --output")
-    made = series(tree, variant, names, form)
+    if manager and not (output or as_json):
+        raise UsageError("the lines name files", help="name a directory for these with --output")
+    made = series(tree, variant, names, "quilt" if manager == "debian" else form, manager=manager)
     if output:
         for name, text in made.files.items():
             write(output / name, text.encode("utf-8", "surrogateescape"))
@@ -83,18 +103,31 @@ def export(tree: Path, variant: str, names: tuple[str, ...], form: str, output: 
         click.echo(f"{variant} for {made.target} {made.version}: {len(made.patches)} patches, written to {output}")
         for patch in made.unchanged:
             click.echo(f"  {patch}: nothing to do in this release")
+        click.echo(f"\n{made.lines}" * bool(made.lines), nl=False)
     else:
         click.echo("".join(made.files.values()).encode("utf-8", "surrogateescape"), nl=False)
 
 
-def series(tree: Path, variant: str, names: Sequence[str], form: str, version: str | None = None) -> Series:
+def series(
+    tree: Path,
+    variant: str,
+    names: Sequence[str],
+    form: str,
+    version: str | None = None,
+    *,
+    manager: str | None = None,
+) -> Series:
     """Return the patches of a variant for a tree, or those of them that are named, as changes one after another.
 
-    The tree may be patched: the changes are made from its pristine bytes, and nothing is written. UsageError: the
-    variant has no such patch. Refused: a patch does not fit the tree.
+    The tree may be patched: the changes are made from its pristine bytes, and nothing is written. ``manager``: a name
+    of ``recipes.LINES``; files then have names that begin with the release. UsageError: the variant has no such patch,
+    or the tree no version. Refused: a patch does not fit the tree.
     """
     catalog = load()
     known = identify(tree, catalog, version)
+    if manager and known.version is None:
+        raise UsageError(f"{tree} states no version, which names the files", help="export without --for")
+    release = f"{known.target.name}-{known.version}-" if manager else ""
     patches = _chosen(catalog, variant, known, names)
     with locked([known]) as (held,):
         diffs = list(_diffs(held, catalog, variant, patches))
@@ -103,12 +136,14 @@ def series(tree: Path, variant: str, names: Sequence[str], form: str, version: s
     for number, (patch, diff) in enumerate(changes, 1):
         place = f"{number}/{len(changes)}"
         texts = {"git-am": _mail(patch, variant, place, diff), "quilt": _dep3(patch, variant) + diff, "diff": diff}
-        files[f"{number:04}-{patch.name}.{'diff' if form == 'diff' else 'patch'}"] = texts[form]
+        files[f"{release}{number:04}-{patch.name}.{'diff' if form == 'diff' else 'patch'}"] = texts[form]
     if form == "quilt":
         files["series"] = "".join(f"{name} -p1\n" for name in files)
     ids = tuple(patch.id for patch, _ in changes)
     unchanged = tuple(patch.id for patch in patches if patch.id not in ids)
-    return Series(known.target.name, str(known.version or ""), variant, ids, unchanged, files)
+    target, stated = known.target.name, str(known.version or "")
+    lines = LINES[manager](Exported(target, stated, files)) if manager and ids else ""
+    return Series(target, stated, variant, ids, unchanged, files, lines)
 
 
 def _chosen(catalog: Catalog, variant: str, tree: Identified, names: Sequence[str]) -> list[Patch]:

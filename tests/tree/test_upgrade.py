@@ -264,7 +264,7 @@ def test_a_copy_is_written_whole_or_not_at_all(clone: Path, fp4patch: Command, t
 def test_a_tree_that_is_no_release_says_whose_rules_it_has(clone: Path, fp4patch: Command) -> None:
     version = clone / "include/cutlass/version.h"
     version.write_text(version.read_text().replace("CUTLASS_PATCH 1", "CUTLASS_PATCH 7"))
-    note = "cutlass 4.2.7 is no release that was surveyed: its rules are those of 4.2.1"
+    note = "cutlass 4.2.7 is no release that was surveyed: its rules are those of 4.2.2"
     assert note in fp4patch("apply", "--dry-run", "--variant", "next3", "--json", clone).tree["notes"]
     version.write_text(version.read_text().replace("CUTLASS_PATCH 7", "CUTLASS_PATCH 1"))
     (clone / GUARD).write_text((clone / GUARD).read_text() + "\n")
