@@ -53,6 +53,29 @@ def test_what_is_fetched_is_patched_and_a_second_configure_changes_nothing(proje
     assert header.stat().st_mtime_ns == changed  # so that nothing is compiled again
 
 
+def test_another_tag_in_an_old_build_directory_takes_the_command_of_the_page(project: Path) -> None:
+    """CMake stashes the patches, and cannot put them back: upstream changed the patched lines."""
+    assert configure(project).returncode == 0
+    repository = Path(re.findall(r"GIT_REPOSITORY file://(\S+)", (project / "CMakeLists.txt").read_text())[0])
+    header = repository / HEADER
+    changed = [f"{line} // upstream's" if "float_e2m1_t" in line else line for line in header.read_text().split("\n")]
+    header.write_text("\n".join(changed))
+    git(repository, "commit", "-qam", "next")
+    git(repository, "tag", "next")
+    lists = project / "CMakeLists.txt"
+    lists.write_text(lists.read_text().replace("GIT_TAG v4.5.0", "GIT_TAG next"))
+    failed = configure(project)
+    assert failed.returncode != 0
+    assert "Failed to unstash changes" in failed.stdout + failed.stderr
+    page = (Path(__file__).parents[2] / "docs/upgrade.md").read_text(encoding="utf-8")
+    (take_back,) = re.findall(r"^ {4}fp4patch (revert) build/_deps/cutlass-src$", page, re.MULTILINE)
+    assert cli.run([take_back, str(fetched(project))]) == 0
+    again = configure(project)
+    assert again.returncode == 0, again.stderr
+    assert cli.run(["apply", "--check", "--variant", "next3", str(fetched(project))]) == 0
+    assert "// upstream's" in (fetched(project) / HEADER).read_text()
+
+
 def test_a_source_that_the_patches_do_not_fit_ends_the_configure_in_fp4patchs_words(project: Path) -> None:
     assert configure(project).returncode == 0
     header = fetched(project) / HEADER
