@@ -57,7 +57,7 @@ from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.apply import apply, revert
 from fp4patch.tree.evaluate import try_patches
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 from fp4patch.tree.status import status
 from tools import decisions, pytorch
 from tools.pages import answers, releases

@@ -21,7 +21,8 @@ from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.wording import suggested
 from fp4patch.tree.files import unified
 from fp4patch.tree.fold import fold_tree
-from fp4patch.tree.locked import LockedTree, locked
+from fp4patch.tree.locked import LockedTree
+from fp4patch.tree.locking import locked
 from fp4patch.tree.stamp import in_upstreams_names
 
 WIDTH = 72

@@ -33,7 +33,7 @@ from fp4patch.sources.archive import read_files
 from fp4patch.sources.checkout import Checkout
 from fp4patch.sources.index import download, place
 from fp4patch.stack.read import SERIES, TABLE, read_stack
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 
 # Example: https://github.com/vllm-project/vllm/pull/12345/files
 _PULL = re.compile(r".*/(?:pull|merge_requests)/(\d+)(?:[/.].*)?")

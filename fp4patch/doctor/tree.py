@@ -27,7 +27,7 @@ from fp4patch.doctor.result import Question
 from fp4patch.doctor.statements import Left, Statement
 from fp4patch.tree.evaluate import bypasses, try_patches
 from fp4patch.tree.files import sha256
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 from fp4patch.tree.receipt import PatchStatus
 from fp4patch.tree.status import TreeStatus
 

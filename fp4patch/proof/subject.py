@@ -19,7 +19,7 @@ from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.tree.evaluate import evaluate
 from fp4patch.tree.fold import fold_tree
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 
 Unit = list[tuple[Probe, Path]]
 """Probes that are compiled by one run of the compiler, each with its source file."""

@@ -35,7 +35,7 @@ from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.subject import Means, Probes, Subject, fold, must_be_unchanged, named
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import nothing_to_show
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 
 CHECKS: tuple[Judge, ...] = (
     judge.by_rules,

@@ -78,7 +78,7 @@ class Checkout:
     def messages(self, pattern: str) -> dict[str, str]:
         """Return the last commits whose message has a line that matches, the newest first, and their messages."""
         wanted = ("--extended-regexp", f"--grep={pattern}", "--no-merges", f"--max-count={_COMMITS}")
-        said = self._say("log", "--no-show-signature", *wanted, "--format=%h%x00%B%x00", "HEAD") or b""
+        said = self.say("log", "--no-show-signature", *wanted, "--format=%h%x00%B%x00", "HEAD") or b""
         parts = [part.strip("\n") for part in said.decode("utf-8", "replace").split("\0")]
         return dict(zip(parts[::2], parts[1::2], strict=False))
 
@@ -87,7 +87,7 @@ class Checkout:
         place = below.relative_to(self.folder).as_posix()
         relative = () if place == "." else (f"--relative={place}",)
         words = ("diff-tree", "--no-commit-id", "--name-only", "-r", "-z", *relative, commit)
-        return [os.fsdecode(name) for name in (self._say(*words) or b"").split(b"\0") if name]
+        return [os.fsdecode(name) for name in (self.say(*words) or b"").split(b"\0") if name]
 
     def merged(self, base: Path, ours: Path, theirs: Path) -> bytes | None:
         """Return a file with the changes of two others to it; None if they change the same lines."""

@@ -32,7 +32,7 @@ from fp4patch.sources.index import download
 from fp4patch.stack.tokens import by_tokens
 from fp4patch.tree.files import unified
 from fp4patch.tree.fold import pristine_file
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 
 ReadFile = Callable[[str], File | None]
 """Returns a file of a tree; None if there is none."""

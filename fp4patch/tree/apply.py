@@ -22,7 +22,8 @@ from fp4patch.core.wording import counted
 from fp4patch.tree.evaluate import bypasses, evaluate, origin_notes, patch_states, record_of, release_notes
 from fp4patch.tree.files import sha256, unified
 from fp4patch.tree.fold import FoldedTree, fold_tree
-from fp4patch.tree.locked import LockedTree, locked
+from fp4patch.tree.locked import LockedTree
+from fp4patch.tree.locking import locked
 from fp4patch.tree.receipt import PatchStatus, Receipt, Remainder
 from fp4patch.tree.stamp import find_stamp
 from fp4patch.tree.write import FileResult, Staged, stage

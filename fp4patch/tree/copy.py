@@ -11,7 +11,7 @@ from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.tree.apply import Applied
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 
 
 @contextmanager

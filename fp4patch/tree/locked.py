@@ -1,13 +1,9 @@
-"""Trees that a command has locked: pristine bytes, current bytes and receipt of each."""
+"""A tree that a command has locked: its pristine bytes, its current bytes and its receipt."""
 
-import fcntl
-import logging
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from functools import cache, cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
@@ -17,7 +13,7 @@ from fp4patch.core.results import State
 from fp4patch.tree.files import locate, mode, read, sha256
 from fp4patch.tree.origin import Origin, Origins
 from fp4patch.tree.receipt import Receipt, ReceiptFile, StateDirectory
-from fp4patch.tree.recovered import Recovered, recovered
+from fp4patch.tree.recovered import Recovered
 from fp4patch.tree.stamp import in_upstreams_names, stamped
 
 COMPLETION = "`fp4patch apply` completes the change, `fp4patch revert` restores the pristine files"
@@ -30,7 +26,7 @@ class LockedTree:
     def __init__(self, known: Identified, recovered: Recovered | None = None) -> None:
         self.known = known
         self.root = known.root
-        self.state_directory = StateDirectory(known.root, self._may_change)
+        self.state_directory = StateDirectory(known.root, self.may_change)
         self.recovered = recovered
         """What the receipt would say, if the tree is patched and has none."""
         self.receipt: Receipt | None = recovered.receipt if recovered else self.state_directory.receipt()
@@ -52,25 +48,10 @@ class LockedTree:
         own = {place for p in patches if p.target == self.known.target.name for e in p.edits for place in e.search}
         return glob((*self.known.target.touches, *sorted(own)))
 
-    def _may_change(self, path: str) -> bool:
+    def may_change(self, path: str) -> bool:
         """Tell whether a receipt may name the file: one that a patch of the target is about, or was."""
         hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
         return not hidden and self._changeable.fullmatch(path) is not None
-
-    def with_recovered(self) -> "LockedTree":
-        """Return the tree; if it is patched and has no receipt, with what that would say."""
-        if self.receipt or self.interrupted:
-            return self
-        found = recovered(self.known, self._may_change, self._written)
-        return LockedTree(self.known, found) if found else self
-
-    def _written(self, found: Recovered) -> Mapping[str, bytes | None]:
-        """Return what the variant of a recovered receipt makes of its files."""
-        from fp4patch.tree.evaluate import evaluate  # noqa: PLC0415 - it is a user of this
-
-        catalog = load()
-        folds, _ = evaluate(LockedTree(self.known, found), catalog.variants[found.receipt.variant], catalog)
-        return {path: file.desired for path, file in folds.files.items() if not file.problems}
 
     @property
     def interrupted(self) -> bool:
@@ -169,31 +150,3 @@ class LockedTree:
         if recorded is None or ((origin := self.origin(path)) and not origin.known):
             return State.FOREIGN
         return State.OUTDATED
-
-
-@contextmanager
-def locked(trees: Sequence[Identified]) -> Iterator[Sequence[LockedTree]]:
-    """Lock trees. Nothing is written. A tree that another command holds is named on stderr, and waited for."""
-    with ExitStack() as locks:
-        for root in sorted(tree.root for tree in trees):  # for everybody in one order
-            locks.callback(os.close, _lock(root))
-        yield [LockedTree(tree).with_recovered() for tree in trees]
-
-
-def _lock(root: Path) -> int:
-    """Return a descriptor that holds the tree's directory itself until it is closed.
-
-    No lock file that could be left behind, and the kernel lets go when we die.
-    """
-    try:
-        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            logging.getLogger(__name__).warning("waiting for another fp4patch that works on %a", str(root))
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError as error:
-        raise Refused(
-            f"{root} cannot be locked: {error.strerror}", help="name a directory on a local disk, that you may read"
-        ) from error
-    return descriptor

@@ -24,7 +24,6 @@ from fp4patch.core.store import cache_dir, scratch
 from fp4patch.core.wording import counted
 from fp4patch.sources.archive import read_files
 from fp4patch.sources.checkout import Checkout
-from fp4patch.sources.index import place
 from fp4patch.tree.files import read, sha256
 from fp4patch.tree.receipt import Receipt, ReceiptFile
 from fp4patch.tree.stamp import TAIL, find_stamp, with_line_ends_of
@@ -133,6 +132,8 @@ def _pristine(tree: Identified, hashes: Mapping[str, str]) -> Iterator[tuple[str
             yield path, found
         else:
             missing[path] = digest
+    from fp4patch.sources.index import place  # noqa: PLC0415 - it loads what downloads
+
     archive = tree.target.archive(str(tree.version or ""))
     if missing and archive and place(archive).is_file():
         try:

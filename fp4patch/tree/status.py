@@ -20,7 +20,8 @@ from fp4patch.tree.evaluate import (
 )
 from fp4patch.tree.files import sha256
 from fp4patch.tree.fold import without_receipt
-from fp4patch.tree.locked import COMPLETION, LockedTree, locked
+from fp4patch.tree.locked import COMPLETION, LockedTree
+from fp4patch.tree.locking import locked
 from fp4patch.tree.receipt import PatchStatus, Remainder
 from fp4patch.tree.scan import scan
 

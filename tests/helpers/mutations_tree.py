@@ -18,7 +18,7 @@ from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from fp4patch.edits import AddElement
 from fp4patch.tree.fold import fold_tree
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 
 GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
 OPTIONS = {"e2m1-asm": {"encoder": "threshold", "guard": GUARD}}

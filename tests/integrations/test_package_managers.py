@@ -12,6 +12,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from command import Said
@@ -121,18 +122,29 @@ def test_lines_need_a_directory(source: Path, fp4patch: Callable[..., Said]) -> 
 
 
 def test_nix_builds_it_in_its_sandbox(source: Path, lines: Lines, is_patched: Patched) -> None:
-    build, folder = program("nix-build"), source.parent
+    build = program("nix-build")
+    with TemporaryDirectory(prefix="fp4patch-nix-", dir="/var/tmp") as place:  # a sandbox has a /dev of its own
+        folder = Path(place)
+        shutil.copyfile(source, folder / source.name)
+        text = lines("nix", "patches")
+        shutil.copytree(source.parent / "patches", folder / "patches")
+        _nix_builds(build, folder, text, is_patched)
+        subprocess.run(["chmod", "-R", "u+w", place], check=True)
+
+
+def _nix_builds(build: str, folder: Path, text: str, is_patched: Patched) -> None:
     (folder / "builder.sh").write_text(
         "tar xzf $src && cd cutlass-4.2.1 || exit 1\n"
         "for file in $patches; do patch -s -p1 -i $file || exit 1; done\ncp -r . $out\n"
     )
     (folder / "default.nix").write_text(
         'derivation {\n  name = "cutlass"; system = builtins.currentSystem; PATH = "/usr/bin:/bin";\n'
-        f'  builder = "/bin/sh"; args = [ ./builder.sh ]; src = ./{NAME}.tar.gz;\n{lines("nix", "patches")}}}\n'
+        f'  builder = "/bin/sh"; args = [ ./builder.sh ]; src = ./{NAME}.tar.gz;\n{text}}}\n'
     )
     (folder / "nix").mkdir()
     (folder / "nix/nix.conf").write_text(
-        "sandbox = true\nsandbox-fallback = false\nbuild-users-group =\nsandbox-paths = /bin /usr /lib /lib64\n"
+        "substituters =\nsandbox = true\nsandbox-fallback = false\nbuild-users-group =\n"
+        "sandbox-paths = /bin /usr /lib /lib64\n"
     )
     places = {f"NIX_{name}_DIR": str(folder / f"nix/{name.lower()}") for name in ("STORE", "STATE", "LOG")}
     built = run(folder, build, "--no-out-link", "default.nix", NIX_CONF_DIR=str(folder / "nix"), **places)
@@ -215,10 +227,10 @@ def test_rattler_build_makes_a_package_of_the_recipe(source: Path, lines: Lines,
     )
     program_ = (
         "from rattler_build import build_recipes as build\n"
-        "build(['recipe.yaml'], output_dir='out', channel=[], test='skip', package_format='tar-bz2')\n"
+        "build(['recipe/recipe.yaml'], output_dir='out', channel=[], test='skip', package_format='tar-bz2')\n"
     )
-    run(folder, python, "-W", "ignore", "-c", program_)
-    (package,) = folder.glob("out/noarch/*.tar.bz2")
+    run(source.parent, python, "-W", "ignore", "-c", program_)
+    (package,) = source.parent.glob("out/noarch/*.tar.bz2")
     with tarfile.open(package) as archive:
         files = {name: file.read() for name in FILES if (file := archive.extractfile(name))}
     assert is_patched(files)

@@ -22,7 +22,8 @@ from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.tree import files
 from fp4patch.tree.fold import FoldedFile, FoldedTree
-from fp4patch.tree.locked import LockedTree, locked
+from fp4patch.tree.locked import LockedTree
+from fp4patch.tree.locking import locked
 from fp4patch.tree.receipt import Receipt
 from fp4patch.tree.write import stage, write
 

@@ -18,7 +18,8 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import Refused
 from fp4patch.tree.fold import FoldedFile, FoldedTree
-from fp4patch.tree.locked import LockedTree, locked
+from fp4patch.tree.locked import LockedTree
+from fp4patch.tree.locking import locked
 from fp4patch.tree.receipt import Receipt
 from fp4patch.tree.write import Staged, stage, write
 

@@ -26,7 +26,7 @@ from fp4patch.doctor.result import Question, TreeReport
 from fp4patch.doctor.tree import hashes_of, read_facts
 from fp4patch.doctor.tree_answers import judge
 from fp4patch.sources.fetch import fetch
-from fp4patch.tree.locked import locked
+from fp4patch.tree.locking import locked
 from fp4patch.tree.status import TreeStatus
 from tools.checkouts import checked_out
 
