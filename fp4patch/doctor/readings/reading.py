@@ -62,7 +62,9 @@ class Variable:
     kind: Kind = Kind.ASSIGNED
     exported: bool = False
     condition: str = ""
-    """What decides whether it is set, if that is not known."""
+    """What decides whether it is set, or whether it is exported, if that is not known."""
+    export_condition: str = ""
+    """What decides whether it is exported, if that alone is not known."""
     items: tuple[Value, ...] | None = None
     """Elements of a list."""
 
@@ -160,9 +162,11 @@ def merged(condition: str, branches: Iterable[Variables]) -> Variables:
         set_ = [one for one in having if one]
         same = {(one.value, one.items) for one in set_}
         value = set_[0].value if len(same) == 1 and len(set_) == len(having) else unknown(f"{name}, under {condition}")
-        exported = any(one.exported for one in set_)
-        line = max(one.line for one in set_)
-        result[name] = Variable(value, line, set_[0].kind, exported, condition, set_[0].items if value in same else None)
+        exported = [bool(one and one.exported) for one in having]
+        doubt = condition if any(exported) and not all(exported) else next((one.export_condition for one in set_ if one.export_condition), "")
+        last = max(set_, key=lambda one: one.line)
+        items = last.items if not value.unknown else None
+        result[name] = Variable(value, last.line, last.kind, any(exported), condition, doubt, items)
     return result
 
 

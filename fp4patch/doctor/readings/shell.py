@@ -136,7 +136,9 @@ class _Shell:
         exported = how.get("export", False) or self._exports_all or bool(before and before.exported)
         exported |= name in self._exports
         kind = Kind.DEFAULT if value.default else Kind.APPENDED if how.get("appends") else Kind.ASSIGNED
-        self.variables[name] = Variable(value, line, kind, exported, self._condition, items)
+        certain = how.get("export", False) or not before
+        doubt = "" if certain or before is None else before.export_condition
+        self.variables[name] = Variable(value, line, kind, exported, self._condition or doubt, doubt, items)
 
     def _lose(self, names: Iterable[str], why: str) -> None:
         for name in names:
@@ -307,6 +309,8 @@ class _Shell:
 
     def _case_statement(self, node: Node) -> Truth:
         value = self._text(node.child_by_field_name("value"))
+        if value.default and value.unknown and re.fullmatch(r"\$\w+", value.text):
+            value = Value("", default=True)
         items = [child for child in node.named_children if child.type == "case_item"]
         return self._case(value, items, _short(node))
 
