@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -27,9 +27,12 @@ class Value:
     """What is not followed in it; empty if all of it is known."""
     default: bool = False
     """True if the user's environment comes before it."""
+    condition: str = ""
+    """What decides whether it is there, if that is not known."""
 
     def __add__(self, other: Value) -> Value:
-        return Value(self.text + other.text, self.unknown or other.unknown, self.default or other.default)
+        default, condition = self.default or other.default, both(self.condition, other.condition)
+        return Value(self.text + other.text, self.unknown or other.unknown, default, condition)
 
     @property
     def known(self) -> str | None:
@@ -73,6 +76,39 @@ Variables = dict[str, Variable]
 
 
 @dataclass(frozen=True)
+class Truth:
+    """Whether a condition holds."""
+
+    holds: bool | None
+    """None: it is not known."""
+    by_default: bool = False
+    """True if it is so because the user sets nothing."""
+    assumed: bool = False
+    """True if a program ran, and is taken to succeed."""
+
+    def __invert__(self) -> Truth:
+        return Truth(None if self.holds is None or self.assumed else not self.holds, self.by_default)
+
+
+YES, NO, UNKNOWN = Truth(True), Truth(False), Truth(None)
+
+
+def all_of(truths: Sequence[Truth]) -> Truth:
+    """Return whether each of some conditions holds."""
+    by_default = any(truth.by_default for truth in truths)
+    if any(truth.holds is False and not truth.by_default for truth in truths):
+        return NO
+    if any(truth.holds is False for truth in truths):
+        return Truth(False, by_default=True)
+    return Truth(None if any(truth.holds is None for truth in truths) else True, by_default)
+
+
+def any_of(truths: Sequence[Truth]) -> Truth:
+    """Return whether one of some conditions holds."""
+    return ~all_of([~truth for truth in truths])
+
+
+@dataclass(frozen=True)
 class Command:
     """A command that a file has run, with what it is given."""
 
@@ -86,6 +122,8 @@ class Command:
     """Names of those that are in the environment of this command alone."""
     folder: str = ""
     """Directory into which the file has changed, as it names it."""
+    image: str = ""
+    """Base image of its stage, if the file is a Dockerfile."""
     reads: str = ""
     """Text on its standard input, if the file has it."""
 
@@ -140,12 +178,12 @@ class Read:
     macros: dict[str, str] = field(default_factory=dict)
     """Macros that are defined for every compilation."""
 
-    def add(self, other: Read, line: int = 0) -> None:
-        """Add what a part of the file says that is in another language and begins after a line."""
-        self.readings += [replace(one, line=one.line + line) for one in other.readings]
-        self.commands += [replace(one, line=one.line + line) for one in other.commands]
+    def add(self, other: Read) -> None:
+        """Add what a part of the file says that is in another language."""
+        self.readings += other.readings
+        self.commands += other.commands
         self.used |= other.used
-        self.unread += [(at + line, why) for at, why in other.unread]
+        self.unread += other.unread
         self.macros |= other.macros
 
 

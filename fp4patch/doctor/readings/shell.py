@@ -18,17 +18,25 @@ from typing import TYPE_CHECKING
 from fp4patch.doctor.readings.grammar import line_of, nodes, root, text_of
 from fp4patch.doctor.readings.reading import (
     EMPTY,
+    UNKNOWN,
+    YES,
     Command,
     Kind,
     Read,
+    Reading,
+    Truth,
     Value,
     Variable,
     Variables,
+    all_of,
+    any_of,
     both,
     joined,
     merged,
     unknown,
 )
+
+from packaging.version import Version
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -52,22 +60,7 @@ _GLOB = re.compile(r"[*?\[]")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 
 
-@dataclass(frozen=True)
-class Truth:
-    """Whether a condition holds."""
-
-    holds: bool | None
-    """None: it is not known."""
-    by_default: bool = False
-    """True if it is so because the user sets nothing."""
-    assumed: bool = False
-    """True if a program ran, and is taken to succeed."""
-
-    def __invert__(self) -> Truth:
-        return Truth(None if self.holds is None or self.assumed else not self.holds, self.by_default)
-
-
-_YES, _NO, _UNKNOWN, _RAN = Truth(True), Truth(False), Truth(None), Truth(True, assumed=True)
+_RAN = Truth(True, assumed=True)
 
 
 @dataclass(frozen=True)
@@ -80,21 +73,45 @@ class _Piece:
     """Words of a list, if it is one: ``"${A[@]}"``."""
 
 
-def read(text: str, variables: Variables | None = None, *, entries: Sequence[str] = (), folder: str = "") -> Read:
-    """Return what a script says. ``variables``: those of its environment; ``entries``: functions that are called."""
-    shell = _Shell(dict(variables or {}), folder)
+def read(
+    text: str, variables: Variables | None = None, *, entries: Sequence[str] = (), folder: str = "", line: int = 1
+) -> Read:
+    """Return what a script says. ``variables``: those of its environment; ``entries``: functions that are called.
+
+    ``line``: that of its first line in the file that has it.
+    """
+    shell = _Shell(dict(variables or {}), folder, line)
     shell.script(text, entries)
+    return shell.result
+
+
+def read_shell(text: str, cuda: Version) -> Read:
+    """Return what a script says."""
+    return read(text)
+
+
+def read_pkgbuild(text: str, cuda: Version) -> Read:
+    """Return what a PKGBUILD says, whose functions makepkg calls."""
+    return read(text, entries=("prepare", "build", "check", "package"))
+
+
+def ran(words: Sequence[Value], variables: Variables, *, folder: str = "", line: int = 1) -> Read:
+    """Return what one command says that is given by its words."""
+    shell = _Shell(dict(variables), folder, line)
+    shell.program(list(words), line)
     return shell.result
 
 
 class _Shell:
     """One shell, from the first line of a script to its last."""
 
-    def __init__(self, variables: Variables, folder: str, depth: int = 0) -> None:
+    def __init__(self, variables: Variables, folder: str, line: int, depth: int = 0) -> None:
         self.result = Read()
         self.variables = variables
         self.arguments: tuple[Value, ...] | None = None
         self._folder = folder
+        self._before = line - 1
+        """Lines of the file before the script."""
         self._depth = depth
         self._condition = ""
         self._ended = ""
@@ -115,6 +132,13 @@ class _Shell:
             with self._kept(), self._under(f"{name} is called"):
                 self._ended = ""
                 self._call(name, None)
+
+    def program(self, words: list[Value], line: int) -> None:
+        """Run a command that is given by its words."""
+        self._program(words, [], set(), line, "")
+
+    def _line(self, node: Node) -> int:
+        return self._before + line_of(node)
 
     # --- state
 
@@ -139,12 +163,14 @@ class _Shell:
         certain = how.get("export", False) or not before
         doubt = "" if certain or before is None else before.export_condition
         self.variables[name] = Variable(value, line, kind, exported, self._condition or doubt, doubt, items)
+        if exported:
+            self.result.readings.append(Reading(name, (value,), line, kind, self._condition or doubt))
 
     def _lose(self, names: Iterable[str], why: str) -> None:
         for name in names:
             before = self.variables.get(name)
             line = before.line if before else 0
-            exported = bool(before and before.exported)
+            exported = bool(before and before.exported) or name in self._exports or self._exports_all
             self.variables[name] = Variable(unknown(f"{name}, {why}"), line, exported=exported, condition=self._condition)
 
     def _branches(self, condition: str, *branches: Callable[[], None]) -> None:
@@ -171,15 +197,15 @@ class _Shell:
     def _run(self, node: Node) -> Truth:
         """Run a statement."""
         if self._ended:
-            return _UNKNOWN
+            return UNKNOWN
         if node.type == "ERROR" or (node.has_error and node.type in _SIMPLE):
-            self.result.unread.append((line_of(node), "bash does not read it so"))
+            self.result.unread.append((self._line(node), "bash does not read it so"))
             self._lose(_ASSIGNS.findall(text_of(node)), "in a line that is not read")
-            return _UNKNOWN
+            return UNKNOWN
         run = getattr(self, f"_{node.type}", None)
         if run and node.type in _STATEMENTS:
             return run(node)  # type: ignore[no-any-return]
-        status = _YES
+        status = YES
         children = node.children
         for at, child in enumerate(children):
             if child.is_named and child.type != "comment":
@@ -187,13 +213,13 @@ class _Shell:
                 if background:
                     with self._kept():
                         self._run(child)
-                    status = _YES
+                    status = YES
                 else:
                     status = self._run(child)
         return status
 
     def _comment(self, node: Node) -> Truth:
-        return _YES
+        return YES
 
     def _subshell(self, node: Node) -> Truth:
         with self._kept():
@@ -206,7 +232,7 @@ class _Shell:
         return _RAN
 
     def _all(self, statements: Iterable[Node]) -> Truth:
-        status = _YES
+        status = YES
         for statement in statements:
             status = self._run(statement)
         return status
@@ -217,14 +243,14 @@ class _Shell:
     def _compound_statement(self, node: Node) -> Truth:
         if node.children[0].type == "((":
             self._lose(_ASSIGNS.findall(text_of(node)), "by arithmetic")
-            return _UNKNOWN
+            return UNKNOWN
         return self._block(node.children)
 
     def _do_group(self, node: Node) -> Truth:
         return self._block(node.children)
 
     def _block(self, children: Sequence[Node]) -> Truth:
-        status = _YES
+        status = YES
         for at, child in enumerate(children):
             if child.is_named:
                 if at + 1 < len(children) and children[at + 1].type == "&":
@@ -239,7 +265,7 @@ class _Shell:
         status = self._run(left)
         if self._ended:
             return status
-        goes_on = status if sign == "&&" else ~status if not status.assumed else _UNKNOWN
+        goes_on = status if sign == "&&" else ~status if not status.assumed else UNKNOWN
         if sign == "||" and status.assumed:  # it is taken to succeed
             condition = f"{_short(left)} fails"
             with self._kept(), self._under(condition):
@@ -248,14 +274,14 @@ class _Shell:
         if goes_on.holds is None:
             condition = _short(left) if sign == "&&" else f"not {_short(left)}"
             self._branches(condition, lambda: self._run(right) and None, lambda: None)
-            return _UNKNOWN
+            return UNKNOWN
         if not goes_on.holds:
             if goes_on.by_default:
                 with self._kept(), self._under(_short(left)):
                     self._run(right)
             return status
         if goes_on.by_default:
-            return self._by_default(lambda: self._run(right), _short(left), lambda: _YES)
+            return self._by_default(lambda: self._run(right), _short(left), lambda: YES)
         return self._run(right)
 
     def _by_default(self, taken: Callable[[], Truth], condition: str, other: Callable[[], Truth]) -> Truth:
@@ -290,17 +316,17 @@ class _Shell:
 
     def _one_of(self, branches: Sequence[tuple[Node | None, list[Node]]]) -> Truth:
         if not branches:
-            return _YES
+            return YES
         (test, body), *others = branches
         if test is None:
             return self._block(body)
         truth = self._run(test)
         if truth.assumed:
-            truth = _UNKNOWN
+            truth = UNKNOWN
         condition = _short(test)
         if truth.holds is None:
             self._branches(condition, lambda: self._block(body) and None, lambda: self._one_of(others) and None)
-            return _UNKNOWN
+            return UNKNOWN
         if not truth.by_default:
             return self._block(body) if truth.holds else self._one_of(others)
         if truth.holds:
@@ -316,7 +342,7 @@ class _Shell:
 
     def _case(self, value: Value, items: Sequence[Node], condition: str) -> Truth:
         if not items:
-            return _YES
+            return YES
         item, *others = items
         close = next(at for at, child in enumerate(item.children) if child.type == ")")
         patterns = [text_of(child).strip("\"'") for child in item.children[:close] if child.is_named]
@@ -326,7 +352,7 @@ class _Shell:
             self._branches(
                 condition, lambda: self._block(body) and None, lambda: self._case(value, others, condition) and None
             )
-            return _UNKNOWN
+            return UNKNOWN
         if "*" in patterns or any(fnmatchcase(value.text, pattern) for pattern in patterns):
             if value.default:
                 return self._by_default(lambda: self._block(body), condition, lambda: self._case(value, others, condition))
@@ -341,12 +367,12 @@ class _Shell:
         if broken or len(values) > _LONGEST or any(value.unknown and len(values) == 1 for value in values):
             return self._some_times(node, f"for {name}", name)
         for value in values:
-            self._assign(name, value, line_of(node))
+            self._assign(name, value, self._line(node))
             if value.unknown:  # no word, or several
                 self._branches(f"for {name}", lambda: self._run(body) and None, lambda: None)
             else:
                 self._run(body)
-        return _YES
+        return YES
 
     def _c_style_for_statement(self, node: Node) -> Truth:
         return self._some_times(node, "a loop")
@@ -361,17 +387,17 @@ class _Shell:
         self._lose([*names, *assigned], f"in {condition}")
         with self._kept(), self._under(condition):
             self._run(body)
-        return _UNKNOWN
+        return UNKNOWN
 
     def _function_definition(self, node: Node) -> Truth:
         self._functions[text_of(node.child_by_field_name("name"))] = node
-        return _YES
+        return YES
 
     def _call(self, name: str, arguments: tuple[Value, ...] | None) -> Truth:
         """Run a function. ``arguments`` None: they are not known."""
         self._called.add(name)
         if self._depth >= _DEEPEST:
-            return _UNKNOWN
+            return UNKNOWN
         body = self._functions[name].child_by_field_name("body")
         local = {text_of(n) for d in nodes(body, "declaration_command") if d.children[0].type == "local" for n in nodes(d, "variable_name")}
         outside = {one: self.variables.get(one) for one in local}
@@ -385,13 +411,13 @@ class _Shell:
             if was:
                 self.variables[one] = was
         if self._ended == "return":
-            self._ended, status = "", _UNKNOWN
+            self._ended, status = "", UNKNOWN
         return status
 
     def _test_command(self, node: Node) -> Truth:
         inside = node.named_children
         if len(inside) != 1:
-            return _UNKNOWN
+            return UNKNOWN
         return self._test(inside[0], node.children[0].type == "[[")
 
     def _test(self, node: Node, extended: bool) -> Truth:
@@ -408,18 +434,18 @@ class _Shell:
                 return empty if sign == "-z" else ~empty
             if sign == "-v":
                 known = text_of(operand) in self.variables
-                return _YES if known else Truth(False, by_default=True)
-            return _UNKNOWN
+                return YES if known else Truth(False, by_default=True)
+            return UNKNOWN
         if node.type == "binary_expression":
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if sign in ("&&", "-a"):
-                return _all((self._test(left, extended), self._test(right, extended)))
+                return all_of((self._test(left, extended), self._test(right, extended)))
             if sign in ("||", "-o"):
-                return ~_all((~self._test(left, extended), ~self._test(right, extended)))
+                return any_of((self._test(left, extended), self._test(right, extended)))
             return self._compared(left, sign, right, extended)
         if node.type in ("word", "string", "raw_string", "simple_expansion", "expansion", "number", "concatenation"):
             return ~_is_empty(self._text(node))
-        return _UNKNOWN
+        return UNKNOWN
 
     def _compared(self, left: Node, sign: str, right: Node, extended: bool) -> Truth:
         one, other = self._text(left), self._text(right)
@@ -427,7 +453,7 @@ class _Shell:
             empty = _is_empty(one)
             return empty if sign != "!=" else ~empty
         if one.unknown or other.unknown:
-            return _UNKNOWN
+            return UNKNOWN
         if sign in ("=", "==", "!="):
             is_pattern = extended and right.type not in ("string", "raw_string") and _GLOB.search(other.text)
             same = fnmatchcase(one.text, other.text) if is_pattern else one.text == other.text
@@ -435,7 +461,7 @@ class _Shell:
         elif sign in _NUMBERS and all(re.fullmatch(r"-?\d+", value.text) for value in (one, other)):
             holds = _NUMBERS[sign](int(one.text), int(other.text))
         else:
-            return _UNKNOWN
+            return UNKNOWN
         return Truth(holds, one.default or other.default)
 
     def _variable_assignments(self, node: Node) -> Truth:
@@ -447,24 +473,24 @@ class _Shell:
         appends = any(child.type == "+=" for child in node.children)
         if name.type != "variable_name":
             self._lose([text_of(name.child_by_field_name("name"))], "of which an element is set")
-            return _YES
+            return YES
         key = text_of(name)
         before = self.variables.get(key)
         if given is not None and given.type == "array":
             items = tuple(self._words(given.named_children))
             items = (*(before.items if before.items is not None else (before.value,)), *items) if appends and before else items
-            self._assign(key, joined(items), line_of(node), items=items, appends=appends, **how)
-            return _YES
+            self._assign(key, joined(items), self._line(node), items=items, appends=appends, **how)
+            return YES
         now, self.variables = self.variables, self.variables if begin is None else begin
         value = self._text(given)
         self.variables = now
         if appends:
             if before and before.items is not None:
                 self._lose([key], "a list to which a text is appended")
-                return _YES
+                return YES
             value = (before.value if before else Value("", default=True)) + value
-        self._assign(key, value, line_of(node), appends=appends, **how)
-        return _YES
+        self._assign(key, value, self._line(node), appends=appends, **how)
+        return YES
 
     def _declaration_command(self, node: Node) -> Truth:
         word, *rest = node.children
@@ -478,24 +504,27 @@ class _Shell:
                 name = text_of(child)
                 if (before := self.variables.get(name)) and exports:
                     self.variables[name] = replace(before, exported="-n" not in options)
+                    if "-n" not in options:
+                        given = Reading(name, (before.value,), before.line, before.kind, self._condition or before.condition)
+                        self.result.readings.append(given)
                 elif exports and self._condition:
-                    self.result.unread.append((line_of(node), f"{text_of(node)}, under {self._condition}"))
+                    self.result.unread.append((self._line(node), f"{text_of(node)}, under {self._condition}"))
                 elif exports:
                     self._exports = self._exports - {name} if "-n" in options else self._exports | {name}
                 elif word.type in ("local", "declare", "typeset"):
-                    self.variables.setdefault(name, Variable(EMPTY, line_of(node)))
-        return _YES
+                    self.variables.setdefault(name, Variable(EMPTY, self._line(node)))
+        return YES
 
     def _unset_command(self, node: Node) -> Truth:
         for child in node.named_children:
             self.variables.pop(text_of(child), None)
             self._exports -= {text_of(child)}
-        return _YES
+        return YES
 
     def _redirected_statement(self, node: Node) -> Truth:
         body = node.child_by_field_name("body")
         if body is None:
-            return _YES
+            return YES
         reads = Value("", "")
         has_text = False
         for redirect in node.named_children:
@@ -537,7 +566,7 @@ class _Shell:
         for assignment in prefix:
             self._variable_assignment(assignment, export=True)
         own = {text_of(one.child_by_field_name("name")) for one in prefix}
-        status = self._program(words, arguments, own, line_of(node), reads)
+        status = self._program(words, arguments, own, self._line(node), reads)
         if own:
             self.variables = before
         return status
@@ -545,7 +574,7 @@ class _Shell:
     def _program(self, words: list[Value], arguments: list[Node], own: set[str], line: int, reads: str) -> Truth:
         """Run a command with variables that it has alone."""
         if not words:
-            return _YES
+            return YES
         name = words[0].known
         if name in self._functions:
             return self._call(name, tuple(words[1:]))
@@ -564,10 +593,11 @@ class _Shell:
             else:
                 text = words[2].text
         if text and self._depth < _DEEPEST:
-            inner = _Shell(dict(exported), self._folder, self._depth + 1)
+            begin = line + 1 if text is reads and "\n" in text else line
+            inner = _Shell(dict(exported), self._folder, begin, self._depth + 1)
             inner._condition = self._condition
             inner.script(text)
-            self.result.add(inner.result, line - 1 if text is not reads else line)
+            self.result.add(inner.result)
             return _RAN
         if words:
             given = Command(tuple(words), line, self._condition, exported, frozenset(own), self._folder, reads)
@@ -623,10 +653,10 @@ class _Shell:
                 return empty if signs[0] == "-z" else ~empty
             if len(arguments) == 3:
                 return self._compared(arguments[0], signs[1], arguments[2], extended=False)
-            return _UNKNOWN
+            return UNKNOWN
         else:  # source, . and others of which nothing is followed
             self.result.commands.append(Command((Value(name), *words), line, self._condition, {}, frozenset(), self._folder))
-        return _YES if name != "printf" else _RAN
+        return YES if name != "printf" else _RAN
 
     # --- words
 
@@ -766,7 +796,7 @@ class _Shell:
             other = joined((self._text(child) for child in rest), "")
             other = replace(other, default=True) if is_missing else other
             if sign.endswith("="):
-                self._assign(name, other, line_of(node))
+                self._assign(name, other, self._line(node))
             return other
         if sign in (":+", "+"):
             if self._is_missing(name):
@@ -842,18 +872,8 @@ def _parsed(text: str) -> Node:
 
 def _is_empty(value: Value) -> Truth:
     if value.unknown:
-        return Truth(True, by_default=True) if value.default and re.fullmatch(r"\$\w+", value.text) else _UNKNOWN
+        return Truth(True, by_default=True) if value.default and re.fullmatch(r"\$\w+", value.text) else UNKNOWN
     return Truth(not value.text, value.default)
-
-
-def _all(truths: Sequence[Truth]) -> Truth:
-    """Return whether each of some conditions holds."""
-    by_default = any(truth.by_default for truth in truths)
-    if any(truth.holds is False and not truth.by_default for truth in truths):
-        return _NO
-    if any(truth.holds is False for truth in truths):
-        return Truth(False, by_default=True)
-    return Truth(None if any(truth.holds is None for truth in truths) else True, by_default)
 
 
 def _short(node: Node) -> str:

@@ -98,7 +98,7 @@ class Scripts:
         """Print, comment or quote what looks like a setting."""
         return self._any(
             lambda: f'echo "export {self.name()}={self.word()}" >/dev/null',
-            lambda: f"# {self.name()}={self.word()}",
+            lambda: f": # {self.name()}={self.word()}",
             lambda: f"printf '%s\\n' '{self.name()}=12.1a' >/dev/null",
             lambda: f"cat >/dev/null <<EOF\nexport {self.name()}=12.0\nprobe 999 ${self.name()}\nEOF",
             lambda: f"cat >/dev/null <<'EOF'\nexport {self.name()}=12.0\nEOF",
