@@ -129,7 +129,10 @@ def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
         if commands.prints(command):
             continue
         is_other = bool(commands.other_project(command, cloned, own))
-        given = Reading(command.program, command.words[1:], command.line, Kind.PASSED, command.condition, command, image=command.image)
+        of_file = any(word.text.endswith((".cu", ".cuh")) for word in command.words)
+        given = Reading(
+            command.program, command.words[1:], command.line, Kind.PASSED, command.condition, image=command.image, partial=of_file
+        )
         (others if is_other else mine).extend(_of_words(f"{path}:{command.line}", given, str(command)))
         if not is_other:
             found.macros |= _macros(command)

@@ -26,6 +26,7 @@ from fp4patch.doctor.readings.reading import (
     all_of,
     any_of,
     both,
+    elements_of,
     unknown,
 )
 from fp4patch.doctor.readings.releases import compared, is_release
@@ -157,7 +158,7 @@ class _Script:
             self.variables = states[0][1]
         else:
             self.variables = {
-                name: _both(*((under, state.get(name)) for under, state in states))
+                name: elements_of(*((under, state.get(name)) for under, state in states))
                 for name in dict.fromkeys(name for _, state in states for name in state)
             }
 
@@ -286,15 +287,14 @@ class _Script:
         self._targets[key] = replace(reading, values=(*(before.values if joins and before else ()), *values), condition="")
 
     def _properties(self, command: Command) -> None:
-        values = self._arguments(command)
-        words = [value.text for value in values]
-        for at, word in enumerate(words):
-            if word == "CUDA_ARCHITECTURES" and at + 1 < len(words):
-                whole = command.name == "set_property"
-                given = tuple(values[at + 1 :] if whole else values[at + 1 : at + 2])
-                elements = tuple(replace(value, text=part) for value in given for part in value.text.split(";"))
-                target = words[1] if whole and len(words) > 1 else words[0]
-                self._add(target, Reading(word, elements, command.line, condition=self._condition, partial=True))
+        names = [argument.text for argument in command.arguments]
+        if "CUDA_ARCHITECTURES" not in names[1:-1]:
+            return
+        at = names.index("CUDA_ARCHITECTURES") + 1
+        given = command.arguments[at:] if command.name == "set_property" else command.arguments[at : at + 1]
+        elements = tuple(value for argument in given for value in self._unquoted(argument))
+        target = names[1] if command.name == "set_property" else names[0]
+        self._add(target, Reading(names[at - 1], elements, command.line, condition=self._condition, partial=True))
 
     def _macros(self, command: Command) -> None:
         if not self._condition:
@@ -417,9 +417,9 @@ class _Script:
         for argument in command.arguments:
             if argument.form is Form.BRACKET:
                 found.append(Value(argument.text))
-            elif argument.form is Form.QUOTED:
+            elif argument.form is Form.QUOTED and not (command.name in ("set", "list") and argument.text.startswith("${")):
                 found.append(self._expanded(argument.text))
-            elif argument.form is Form.UNQUOTED:
+            elif argument.form in (Form.UNQUOTED, Form.QUOTED):  # a list in quotes is the same list
                 found += self._unquoted(argument)
             else:
                 found.append(Value(argument.text))
@@ -567,18 +567,6 @@ class _Script:
 
 def _is_given(name: str) -> bool:
     return name.startswith("CMAKE_") or bool(_OF_USER.search(name))
-
-
-def _both(*states: tuple[str, Values | None]) -> Values:
-    """Return the elements of a list after branches: what all have is certain, the others have their conditions."""
-    lists = [values or () for _, values in states]
-    if all(values == lists[0] for values in lists) and all(values is not None for _, values in states):
-        return lists[0]
-    common = [value for value in lists[0] if all(value in values for values in lists[1:])]
-    result = list(common)
-    for (under, _), values in zip(states, lists, strict=True):
-        result += [replace(value, condition=both(value.condition, under)) for value in values if value not in common]
-    return tuple(result)
 
 
 def _end(commands: Sequence[Command], at: int) -> int:

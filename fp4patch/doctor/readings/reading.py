@@ -208,6 +208,18 @@ def merged(condition: str, branches: Iterable[Variables]) -> Variables:
     return result
 
 
+def elements_of(*states: tuple[str, tuple[Value, ...] | None]) -> tuple[Value, ...]:
+    """Return the elements of a list after branches: what all have is certain, the others have their conditions."""
+    lists = [values or () for _, values in states]
+    if all(values == lists[0] for values in lists) and all(values is not None for _, values in states):
+        return lists[0]
+    common = [value for value in lists[0] if all(value in values for values in lists[1:])]
+    result = list(common)
+    for (under, _), values in zip(states, lists, strict=True):
+        result += [replace(value, condition=both(value.condition, under)) for value in values if value not in common]
+    return tuple(result)
+
+
 def both(*conditions: str) -> str:
     """Return conditions of which each must hold."""
     return " and ".join(dict.fromkeys(filter(None, conditions)))
