@@ -13,7 +13,7 @@ from fp4patch.core.arch import PTX, Arch, elements
 from fp4patch.core.document import HIDDEN, Document
 from fp4patch.doctor.readings import commands, files
 from fp4patch.doctor.readings.names import ListName, list_name
-from fp4patch.doctor.readings.reading import Command, Kind, Read, Reading, Value
+from fp4patch.doctor.readings.reading import Command, Kind, Reading, Rewrite, Value
 from fp4patch.doctor.readings.shell import ASSIGNMENT
 
 # Example: nvidia/cuda:12.8
@@ -31,7 +31,9 @@ _FLAGS = re.compile(r"\w*(?:FLAGS|ARGS|OPTS|OPTIONS|GENCODE|configopts|buildopts
 """Variables whose values are words for a command."""
 # Example: --nvcc-flags=
 _FLAGS_OPTION = re.compile(r"--?[\w-]*(?:flags|args|options|settings)(?:=(.*))?|-C", re.DOTALL)
-_ASSIGNING = frozenset(("make", "gmake", "docker", "podman", "buildah", "nerdctl", "spack", "just", "ninja", "bazel", "bazelisk"))
+_ASSIGNING = frozenset(
+    ("make", "gmake", "docker", "podman", "buildah", "nerdctl", "spack", "just", "ninja", "bazel", "bazelisk")
+)
 """Programs of which a word ``NAME=value`` sets a variable."""
 _CMAKE = re.compile(r"cmake[\d.]*|ccmake|meson")
 
@@ -64,6 +66,8 @@ class Setting(Document):
     """True if they are for one target or command of the build, and not for all of its sources."""
     condition: str = field(default="", metadata=HIDDEN)
     """What decides whether it is set at all, if that is not known."""
+    literal: bool = field(default=True, metadata=HIDDEN)
+    """False if a part of its text is not known, whatever it comes to."""
     meaning: str = field(default="", metadata=HIDDEN)
     """What an element without a suffix comes to, by who reads it."""
 
@@ -86,6 +90,8 @@ class BuildFile:
     used: frozenset[str] = frozenset()
     """Variables of the environment that it asks for."""
     commands: tuple[Command, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    """What a script replaces in other files."""
     unread: str = ""
     """Why it is not read, or the first line of it that is not; empty if all of it is."""
 
@@ -114,11 +120,13 @@ def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
         return BuildFile(unread=f"{path}: {found}")
     mine, others, flags = list[Setting](), list[Setting](), list[Setting]()
     cloned = commands.clones(found.commands)
-    for reading in found.readings:
+    for at, reading in enumerate(found.readings):
         users = _users(reading, found.commands)
         projects = [commands.other_project(command, cloned, own) for command in users or ()]
         if users is not None and not users:
             continue  # for a command that prints
+        if users is None and files.kind_of(path) in _IN_ORDER and _is_replaced(reading, found.readings[at + 1 :]):
+            continue
         is_other = bool(projects) and all(projects)
         for setting in _of_reading(path, reading):
             command = str(users[0]) if users and (is_other or reading.kind is Kind.PASSED) else setting.command
@@ -131,7 +139,13 @@ def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
         is_other = bool(commands.other_project(command, cloned, own))
         of_file = any(word.text.endswith((".cu", ".cuh")) for word in command.words)
         given = Reading(
-            command.program, command.words[1:], command.line, Kind.PASSED, command.condition, image=command.image, partial=of_file
+            command.program,
+            command.words[1:],
+            command.line,
+            Kind.PASSED,
+            command.condition,
+            image=command.image,
+            partial=of_file,
         )
         (others if is_other else mine).extend(_of_words(f"{path}:{command.line}", given, str(command)))
         if not is_other:
@@ -144,13 +158,26 @@ def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
         found.macros,
         frozenset(found.used),
         tuple(found.commands),
+        tuple(found.rewrites),
         unread,
     )
 
 
+_IN_ORDER = ("dockerfile", "shell", "pkgbuild", "python")
+
+
+def _is_replaced(reading: Reading, later: Sequence[Reading]) -> bool:
+    """Return whether a variable that no command got is set anew."""
+    return any(one.name == reading.name and not one.condition and reading.name != "words" for one in later)
+
+
 def _users(reading: Reading, every: Sequence[Command]) -> list[Command] | None:
     """Return the commands that get a variable of the environment and can compile; None if no command gets it."""
-    getting = [c for c in every if (one := c.environment.get(reading.name)) and one.line == reading.line and one.value == reading.values[0]]
+    getting = [
+        c
+        for c in every
+        if (one := c.environment.get(reading.name)) and one.line == reading.line and one.value == reading.values[0]
+    ]
     if not getting:
         return None
     building = [command for command in getting if not commands.prints(command)]
@@ -207,7 +234,10 @@ def _words(value: Value) -> list[Value]:
     except ValueError:
         parts = value.text.split()
     marked = value.unknown
-    return [replace(value, text=part, unknown=marked if marked and (re.search(r"[$%{`<]", part) or marked in part) else "") for part in parts]
+    return [
+        replace(value, text=part, unknown=marked if marked and (re.search(r"[$%{`<]", part) or marked in part) else "")
+        for part in parts
+    ]
 
 
 def _of_words(place: str, reading: Reading, command: str) -> Iterator[Setting]:
@@ -221,7 +251,9 @@ def _of_words(place: str, reading: Reading, command: str) -> Iterator[Setting]:
             return next(rest, Value("")) if given is None else replace(word, text=given)
 
         def as_read(setting: Setting, word: Value = word) -> Setting:
-            return _as_read(replace(setting, command=command), replace(reading, condition=reading.condition or word.condition))
+            return _as_read(
+                replace(setting, command=command), replace(reading, condition=reading.condition or word.condition)
+            )
 
         if found := _GENCODE_OPTION.fullmatch(text):
             yield as_read(_gencode(place, value_of(found[1])))
@@ -263,7 +295,11 @@ def _named(place: str, name: str, value: Value) -> Iterator[Setting]:
 
 
 def _as_read(setting: Setting, reading: Reading) -> Setting:
-    kind = Kind.DEFAULT if any(value.default for value in reading.values) and reading.kind is not Kind.PASSED else reading.kind
+    kind = (
+        Kind.DEFAULT
+        if any(value.default for value in reading.values) and reading.kind is not Kind.PASSED
+        else reading.kind
+    )
     under = (*setting.code, *setting.ptx) if reading.condition else setting.conditional
     return replace(
         setting,
@@ -287,7 +323,8 @@ def _of_values(place: str, name: str, values: Sequence[Value], listed: ListName)
     made = Setting(place, name, ";".join(value.text for value in values) if len(values) > 1 else values[0].text)
     for value in values:
         made = _with_elements(made, value, listed)
-    return replace(made, unknown=made.unknown or ("" if elements(made.value) else made.value or name))
+    literal = not any(value.unknown for value in values)
+    return replace(made, unknown=made.unknown or ("" if elements(made.value) else made.value or name), literal=literal)
 
 
 def _with_elements(made: Setting, value: Value, listed: ListName) -> Setting:
@@ -365,7 +402,12 @@ def _together(found: Sequence[Setting]) -> Iterator[Setting]:
     groups: dict[tuple[object, ...], Setting] = {}
     for at, setting in enumerate(found):
         joins = setting.name == "-gencode"
-        key = (setting.name, setting.place if setting.command else _file(setting.place), setting.command, setting.partial and setting.place)
+        key = (
+            setting.name,
+            setting.place if setting.command else _file(setting.place),
+            setting.command,
+            setting.partial and setting.place,
+        )
         if not joins:
             key = (setting.name, setting.value, setting.place, setting.condition)
         groups[key] = _joined(groups[key], setting) if joins and key in groups else groups.get(key, setting)

@@ -17,7 +17,6 @@ from fp4patch.doctor.readings.names import list_name
 from fp4patch.doctor.readings.reading import (
     NO,
     UNKNOWN,
-    YES,
     Kind,
     Read,
     Reading,
@@ -40,9 +39,24 @@ _BEGINS = ("if", "foreach", "while", "function", "macro", "block")
 _OF_USER = re.compile(r"ARCH|SM|GENCODE")
 """Names of variables that a user sets, and which nothing else does before."""
 _VERSION = {"GREATER": ">", "LESS": "<", "EQUAL": "==", "GREATER_EQUAL": ">=", "LESS_EQUAL": "<="}
-_OPTIONS = frozenset(("add_compile_options", "target_compile_options", "cuda_add_library", "cuda_add_executable", "cuda_compile"))
-_SAYS = frozenset(("message", "mark_as_advanced", "cmake_minimum_required", "project", "include_directories", "install", "enable_language", "cmake_policy"))
-_PASSES = frozenset(("execute_process", "externalproject_add", "add_custom_command", "add_custom_target", "fetchcontent_declare"))
+_OPTIONS = frozenset(
+    ("add_compile_options", "target_compile_options", "cuda_add_library", "cuda_add_executable", "cuda_compile")
+)
+_SAYS = frozenset(
+    (
+        "message",
+        "mark_as_advanced",
+        "cmake_minimum_required",
+        "project",
+        "include_directories",
+        "install",
+        "enable_language",
+        "cmake_policy",
+    )
+)
+_PASSES = frozenset(
+    ("execute_process", "externalproject_add", "add_custom_command", "add_custom_target", "fetchcontent_declare")
+)
 _DEFINES = frozenset(("add_compile_definitions", "add_definitions", "target_compile_definitions"))
 # Example: ENABLE_NVFP4=1
 _MACRO = re.compile(r"(?:-D)?([A-Z_][A-Z0-9_]{3,})(?:=([\w.]+))?")
@@ -111,7 +125,9 @@ class _Script:
             counts = list_name(name) and (name not in self._used or name == "CMAKE_CUDA_ARCHITECTURES")
             if counts or re.fullmatch(r"CMAKE_CUDA_FLAGS\w*|CUDA_NVCC_FLAGS\w*", name):
                 group = "" if counts else "words"
-                given = Reading(name, values, self._lines.get(name, 1), self._kinds.get(name, Kind.ASSIGNED), group=group)
+                given = Reading(
+                    name, values, self._lines.get(name, 1), self._kinds.get(name, Kind.ASSIGNED), group=group
+                )
                 self.result.readings.append(given)
         self.result.readings += self._targets.values()
 
@@ -173,7 +189,7 @@ class _Script:
     def _foreach(self, command: Command, body: Sequence[Command]) -> None:
         name, *rest = self._arguments(command)
         words = [value.text for value in rest]
-        if words[:1] == ["RANGE"] or words[:1] == ["IN"] and "ZIP_LISTS" in words:
+        if words[:1] == ["RANGE"] or (words[:1] == ["IN"] and "ZIP_LISTS" in words):
             self.variables[name.text] = (unknown(name.text),)
             self._some_times(body, _words(command))
             return
@@ -196,7 +212,9 @@ class _Script:
         for value in values:
             self.variables[name.text] = (replace(value, condition=""),)
             with self._under(value.condition):
-                self._either(value.condition, lambda: self.run(body), lambda: None) if value.condition else self.run(body)
+                self._either(value.condition, lambda: self.run(body), lambda: None) if value.condition else self.run(
+                    body
+                )
         self._set(name.text, before)
 
     def _call(self, command: Command) -> None:
@@ -207,7 +225,7 @@ class _Script:
         values = self._arguments(command)
         names = [argument.text for argument in head.arguments[1:]]
         given: dict[str, Values] = {name: (value,) for name, value in zip(names, values, strict=False)}
-        given |= {name: () for name in names[len(values) :]}
+        given |= dict.fromkeys(names[len(values) :], ())
         given |= {"ARGN": tuple(values[len(names) :]), "ARGV": tuple(values)}
         before = dict(self.variables)
         self.variables |= given
@@ -242,7 +260,11 @@ class _Script:
         elif name == "return":
             self._ended = True
         elif name == "message":
-            self._ended = bool(command.arguments) and command.arguments[0].text in ("FATAL_ERROR", "SEND_ERROR") and not self._condition
+            self._ended = (
+                bool(command.arguments)
+                and command.arguments[0].text in ("FATAL_ERROR", "SEND_ERROR")
+                and not self._condition
+            )
             self._ended |= bool(command.arguments) and command.arguments[0].text == "FATAL_ERROR"
         elif name in _DEFINES:
             self._macros(command)
@@ -251,7 +273,9 @@ class _Script:
         elif name in _PASSES:
             values = tuple(self._arguments(command))
             under = f"{name} {values[0].text}" if values else name
-            self.result.readings.append(Reading("words", values, command.line, Kind.PASSED, under, group="words", partial=True))
+            self.result.readings.append(
+                Reading("words", values, command.line, Kind.PASSED, under, group="words", partial=True)
+            )
         elif name not in _SAYS:
             self._other(command)
 
@@ -262,7 +286,10 @@ class _Script:
         if any("gencode" in value.text or "-arch" in value.text or "generate-code" in value.text for value in values):
             target = values[0].text if not command.name.startswith("add_compile") else ""
             words = tuple(inner for value in values for inner in self._of_language(value))
-            self._add(target, Reading("words", words, command.line, condition=self._condition, group="words", partial=bool(target)))
+            self._add(
+                target,
+                Reading("words", words, command.line, condition=self._condition, group="words", partial=bool(target)),
+            )
         if command.name not in _OPTIONS:
             for argument in command.arguments:
                 if argument.text in self.variables:
@@ -284,7 +311,9 @@ class _Script:
         before = self._targets.get(key)
         values = tuple(replace(value, condition=both(value.condition, reading.condition)) for value in reading.values)
         joins = before and reading.name == "words"
-        self._targets[key] = replace(reading, values=(*(before.values if joins and before else ()), *values), condition="")
+        self._targets[key] = replace(
+            reading, values=(*(before.values if joins and before else ()), *values), condition=""
+        )
 
     def _properties(self, command: Command) -> None:
         names = [argument.text for argument in command.arguments]
@@ -337,7 +366,9 @@ class _Script:
 
     def _option_command(self, command: Command, values: list[Value]) -> None:
         if values and values[0].text not in self.variables:
-            self.variables[values[0].text] = (replace(values[2], default=True) if len(values) > 2 else Value("OFF", default=True),)
+            self.variables[values[0].text] = (
+                replace(values[2], default=True) if len(values) > 2 else Value("OFF", default=True),
+            )
 
     def _unset_command(self, command: Command, values: list[Value]) -> None:
         for value in values[:1]:
@@ -365,7 +396,7 @@ class _Script:
         else:
             self.variables[name] = (unknown(f"list({mode} {name})"),)
 
-    def _string_command(self, command: Command, values: list[Value]) -> None:  # noqa: PLR0911, PLR0912 - one return a mode
+    def _string_command(self, command: Command, values: list[Value]) -> None:
         mode, *rest = values
         words = [value.text for value in rest]
         if mode.text in ("APPEND", "PREPEND") and words:
@@ -387,7 +418,13 @@ class _Script:
             do = {"TOLOWER": str.lower, "TOUPPER": str.upper, "STRIP": str.strip}[mode.text]
             self._assign_text(words[1], replace(rest[0], text=do(words[0])), command.line)
         else:
-            at = {"REPLACE": 2, "REGEX": 3 if words[:1] == ["REPLACE"] else 2, "TOLOWER": 1, "TOUPPER": 1, "STRIP": 1}.get(mode.text, 0)
+            at = {
+                "REPLACE": 2,
+                "REGEX": 3 if words[:1] == ["REPLACE"] else 2,
+                "TOLOWER": 1,
+                "TOUPPER": 1,
+                "STRIP": 1,
+            }.get(mode.text, 0)
             at = at if mode.text != "REGEX" else 3 if words[:1] == ["REPLACE"] else 2
             for name in {words[at]} if at < len(words) else set(words):
                 self.variables[name] = (unknown(f"string({mode.text})"),)
@@ -417,7 +454,9 @@ class _Script:
         for argument in command.arguments:
             if argument.form is Form.BRACKET:
                 found.append(Value(argument.text))
-            elif argument.form is Form.QUOTED and not (command.name in ("set", "list") and argument.text.startswith("${")):
+            elif argument.form is Form.QUOTED and not (
+                command.name in ("set", "list") and argument.text.startswith("${")
+            ):
                 found.append(self._expanded(argument.text))
             elif argument.form in (Form.UNQUOTED, Form.QUOTED):  # a list in quotes is the same list
                 found += self._unquoted(argument)
@@ -452,7 +491,9 @@ class _Script:
                 known = self.variables.get(found[2])
                 value = self._joined(known) if known is not None else Value("", f"${{{found[2]}}}", default=True)
             mark, default, condition = mark or value.unknown, default or value.default, both(condition, value.condition)
-            shown = value.text if not value.unknown else f"\x01{value.unknown.replace('$', chr(2)).replace('{', chr(3))}"
+            shown = (
+                value.text if not value.unknown else f"\x01{value.unknown.replace('$', chr(2)).replace('{', chr(3))}"
+            )
             text = text[: found.start()] + shown + text[found.end() :]
         text = text.replace("\x01", "").replace("\x02", "$").replace("\x03", "{")
         text = re.sub(r"\\([^A-Za-z0-9;])", r"\1", text) if "\\" in text else text
@@ -499,7 +540,9 @@ class _Script:
             return self._is_defined(words[1].text), words[2:]
         if first in ("EXISTS", "TARGET", "COMMAND", "POLICY", "TEST", "IS_DIRECTORY", "IS_ABSOLUTE") and len(words) > 1:
             return UNKNOWN, words[2:]
-        if len(words) > 2 and re.fullmatch(r"(?:VERSION_|STR)?(?:GREATER|LESS|EQUAL)(?:_EQUAL)?|MATCHES|IN_LIST|PATH_EQUAL", words[1].text):
+        if len(words) > 2 and re.fullmatch(
+            r"(?:VERSION_|STR)?(?:GREATER|LESS|EQUAL)(?:_EQUAL)?|MATCHES|IN_LIST|PATH_EQUAL", words[1].text
+        ):
             return self._compared(words[0], words[1].text, words[2]), words[3:]
         return self._constant(words[0]), words[1:]
 

@@ -7,11 +7,53 @@ import re
 from fp4patch.doctor.readings.reading import Command
 
 _PRINTS = frozenset(
-    ("echo", "printf", "cat", "tee", "grep", "sed", "awk", "perl", "test", "[", "die", "log", "info", "warn", "error", "logger")
+    (
+        "echo",
+        "printf",
+        "cat",
+        "tee",
+        "grep",
+        "sed",
+        "awk",
+        "perl",
+        "test",
+        "[",
+        "die",
+        "log",
+        "info",
+        "warn",
+        "error",
+        "logger",
+    )
 )
 """Programs whose words are texts. ``sed`` and ``perl`` change files: see rewrites.py."""
 _OF_PACKAGES = frozenset(
-    ("git", "apt", "apt-get", "apk", "dnf", "yum", "curl", "wget", "rm", "mkdir", "cp", "mv", "ln", "ls", "chmod", "chown", "tar", "which", "source", ".", "ccache", "sleep", "touch", "find")
+    (
+        "git",
+        "apt",
+        "apt-get",
+        "apk",
+        "dnf",
+        "yum",
+        "curl",
+        "wget",
+        "rm",
+        "mkdir",
+        "cp",
+        "mv",
+        "ln",
+        "ls",
+        "chmod",
+        "chown",
+        "tar",
+        "which",
+        "source",
+        ".",
+        "ccache",
+        "sleep",
+        "touch",
+        "find",
+    )
 )
 """Programs that compile nothing."""
 _INSTALLS = re.compile(r"pip3?(?:\.\d+)?|uv")
@@ -22,7 +64,33 @@ _PACKAGE = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[\w, -]*\])?\s*(?:[=<>!~;@].
 # Example: git+https://github.com/owner/name.git@main
 _URL = re.compile(r"(?:git\+)?(?:https?|ssh|git)://\S*?/([\w.-]+?)(?:\.git)?(?:@[^/]*)?(?:#.*)?/?")
 _TAKES_WORD = frozenset(
-    "-r --requirement -c --constraint -i --index-url --extra-index-url -f --find-links --python -t --target --prefix -C --config-settings -w --wheel-dir --cache-dir --no-binary --only-binary --index --torch-backend --timeout --prerelease --index-strategy".split()
+    [
+        "-r",
+        "--requirement",
+        "-c",
+        "--constraint",
+        "-i",
+        "--index-url",
+        "--extra-index-url",
+        "-f",
+        "--find-links",
+        "--python",
+        "-t",
+        "--target",
+        "--prefix",
+        "-C",
+        "--config-settings",
+        "-w",
+        "--wheel-dir",
+        "--cache-dir",
+        "--no-binary",
+        "--only-binary",
+        "--index",
+        "--torch-backend",
+        "--timeout",
+        "--prerelease",
+        "--index-strategy",
+    ]
 )
 
 

@@ -8,7 +8,6 @@ import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from packaging.version import Version
 
@@ -40,7 +39,11 @@ def read_presets(text: str, cuda: Version) -> Read:
 def _table(value: object, text: str, result: Read) -> None:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            given = inner["value"] if isinstance(inner, Mapping) and set(inner) <= {"type", "value"} and "value" in inner else inner
+            given = (
+                inner["value"]
+                if isinstance(inner, Mapping) and set(inner) <= {"type", "value"} and "value" in inner
+                else inner
+            )
             items = given if isinstance(given, list) else [given]
             texts = [one for one in items if isinstance(one, str | int | float) and not isinstance(one, bool)]
             values = tuple(Value(str(one)) for one in texts)
@@ -61,7 +64,9 @@ def _table(value: object, text: str, result: Read) -> None:
 
 def _line(text: str, key: str, value: str) -> int:
     """Return the line of a key, that with the value if several have it."""
-    lines = [at for at, line in enumerate(text.splitlines(), 1) if re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", line)]
+    lines = [
+        at for at, line in enumerate(text.splitlines(), 1) if re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", line)
+    ]
     every = text.splitlines()
     return next((at for at in lines if value and value in every[at - 1]), lines[0] if lines else 1)
 
@@ -129,18 +134,28 @@ def read_just(text: str, cuda: Version) -> Read:
     variables: dict[str, Variable] = {}
     for number, line in _logical(text):
         if line[:1] in (" ", "\t"):
-            given = re.sub(r"\{\{\s*([\w-]+)\s*\}\}", lambda found, known=variables: _of_just(found, known), line.strip().lstrip("@-"))
+            given = re.sub(
+                r"\{\{\s*([\w-]+)\s*\}\}",
+                lambda found, known=variables: _of_just(found, known),
+                line.strip().lstrip("@-"),
+            )
             exported = {name: one for name, one in variables.items() if one.exported}
             found = shell.read(given, exported, line=number)
             result.add(found)
         elif found := _JUST.fullmatch(line):
             value = re.fullmatch(r"(['\"])(.*)\1", found["value"])
-            default = re.fullmatch(r"env(?:_var_or_default)?\(\s*['\"](\w+)['\"]\s*,\s*['\"](.*)['\"]\s*\)", found["value"])
-            given_value = Value(value[2]) if value else Value(default[2], default=True) if default else unknown(found["value"])
+            default = re.fullmatch(
+                r"env(?:_var_or_default)?\(\s*['\"](\w+)['\"]\s*,\s*['\"](.*)['\"]\s*\)", found["value"]
+            )
+            given_value = (
+                Value(value[2]) if value else Value(default[2], default=True) if default else unknown(found["value"])
+            )
             exports = bool(found["export"])
             variables[found["name"]] = Variable(given_value, number, exported=exports)
             if exports:
-                result.readings.append(Reading(found["name"], (given_value,), number, Kind.DEFAULT if default else Kind.ASSIGNED))
+                result.readings.append(
+                    Reading(found["name"], (given_value,), number, Kind.DEFAULT if default else Kind.ASSIGNED)
+                )
     return result
 
 
@@ -165,7 +180,9 @@ def read_xmake(text: str, cuda: Version) -> Read:
         if re.sub(r"(['\"]).*?\1|[\s,]|\{.*?\}", "", found["values"]):
             words = (*words, unknown(found["values"].strip()))
         name = found["name"] if found["name"] == "add_cugencodes" else "words"
-        result.readings.append(Reading(name, words, line, Kind.APPENDED, condition, group="" if name == "add_cugencodes" else "words"))
+        result.readings.append(
+            Reading(name, words, line, Kind.APPENDED, condition, group="" if name == "add_cugencodes" else "words")
+        )
     return result
 
 

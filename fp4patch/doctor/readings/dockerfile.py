@@ -131,7 +131,9 @@ class _Dockerfile:
             self.result.unread.append((line, "it is for another shell"))
             return
         else:
-            found = self._of_shell(commands[0], [child for child in node.children if child.type == "heredoc_block"], variables)
+            found = self._of_shell(
+                commands[0], [child for child in node.children if child.type == "heredoc_block"], variables
+            )
         for command in found.commands:
             self.result.commands.append(replace(command, image=self._image))
         self.result.readings += [replace(reading, image=self._image) for reading in found.readings]

@@ -100,11 +100,15 @@ class _Makefile:
             exports = name in self._exported or self._exports_all
             if (list_name(name) or is_flags) and (name not in self._used or exports):
                 group = "" if list_name(name) else "words"
-                given = tuple(replace(value, default=value.default or variable.kind is Kind.DEFAULT) for value in values)
+                given = tuple(
+                    replace(value, default=value.default or variable.kind is Kind.DEFAULT) for value in values
+                )
                 self.result.readings.append(Reading(name, given, variable.line, variable.kind, group=group))
             if is_flags:
                 words = [value.text for value in values if not value.condition and not value.unknown]
-                self.result.macros |= {w[2:].partition("=")[0]: w.partition("=")[2] or "1" for w in words if re.match(r"-D\w", w)}
+                self.result.macros |= {
+                    w[2:].partition("=")[0]: w.partition("=")[2] or "1" for w in words if re.match(r"-D\w", w)
+                }
 
     @contextmanager
     def _under(self, condition: str) -> Iterator[None]:
@@ -122,23 +126,34 @@ class _Makefile:
         kind = node.type
         if kind == "variable_assignment" and node.child_by_field_name("target_or_pattern") is None:
             value = node.child_by_field_name("value")
-            self._assign(text_of(node.child_by_field_name("name")), text_of(node.child_by_field_name("operator")), text_of(value) if value else "", self._line(node))
+            self._assign(
+                text_of(node.child_by_field_name("name")),
+                text_of(node.child_by_field_name("operator")),
+                text_of(value) if value else "",
+                self._line(node),
+            )
         elif kind in ("export_directive", "override_directive"):
             inner = [child for child in node.named_children if child.type == "variable_assignment"]
             self._all(inner)
             names = [text_of(child.child_by_field_name("name")) for child in inner]
-            names += [text_of(word) for child in node.named_children if child.type == "list" for word in child.named_children]
+            names += [
+                text_of(word) for child in node.named_children if child.type == "list" for word in child.named_children
+            ]
             if kind == "export_directive":
                 self._exported |= set(names)
                 self._exports_all |= not names and not inner
         elif kind == "unexport_directive":
             self._exported -= {text_of(word) for word in nodes(node, "word")}
         elif kind == "conditional":
-            self._conditional(node, [child for child in node.named_children if child.type in ("elsif_directive", "else_directive")])
+            self._conditional(
+                node, [child for child in node.named_children if child.type in ("elsif_directive", "else_directive")]
+            )
         elif kind in ("define_directive", "shell_assignment", "undefine_directive"):
             name = node.child_by_field_name("name")
             if name is not None:
-                self.variables[text_of(name)] = _Variable((_Text(values=(unknown(text_of(node)[:40]),)),), self._line(node))
+                self.variables[text_of(name)] = _Variable(
+                    (_Text(values=(unknown(text_of(node)[:40]),)),), self._line(node)
+                )
         elif kind == "rule":
             self._rules.append((node, self._condition))
         elif kind == "function_call":
@@ -146,7 +161,9 @@ class _Makefile:
         elif kind == "ERROR":
             self.result.unread.append((self._line(node), "make does not read it so"))
             for name in re.findall(r"([\w.-]+)\s*[:?+]*=", text_of(node)):
-                self.variables[name] = _Variable((_Text(values=(unknown("a line that is not read"),)),), self._line(node))
+                self.variables[name] = _Variable(
+                    (_Text(values=(unknown("a line that is not read"),)),), self._line(node)
+                )
         elif kind == "text":
             self._expanded(text_of(node), {})
 
@@ -208,7 +225,9 @@ class _Makefile:
         if one and other and one.recursive and other.recursive:
             common = tuple(part for part in one.parts if part in other.parts)
             rest = [replace(p, condition=both(p.condition, condition)) for p in one.parts if p not in common]
-            rest += [replace(p, condition=both(p.condition, f"not {condition}")) for p in other.parts if p not in common]
+            rest += [
+                replace(p, condition=both(p.condition, f"not {condition}")) for p in other.parts if p not in common
+            ]
             return replace(one, parts=(*common, *rest), line=max(one.line, other.line))
         values = [self._values(variable, name) if variable else None for variable in (one, other)]
         merged = elements_of((condition, values[0]), (f"not {condition}", values[1]))
@@ -222,7 +241,11 @@ class _Makefile:
             if "$" in name:
                 return UNKNOWN, condition
             known = self.variables.get(name)
-            truth = Truth(False, by_default=True) if known is None else Truth(bool(known.parts and (known.parts[0].text or known.parts[0].values)))
+            truth = (
+                Truth(False, by_default=True)
+                if known is None
+                else Truth(bool(known.parts and (known.parts[0].text or known.parts[0].values)))
+            )
             if known and any(part.condition for part in known.parts):
                 truth = UNKNOWN
             return (~truth if found[1] else truth), condition
@@ -238,19 +261,29 @@ class _Makefile:
     def _recipe(self, rule: Node) -> None:
         """Read the commands of a rule that say themselves what they compile for."""
         environment = {
-            name: Variable(joined(self.value(name)), self.variables[name].line, self.variables[name].kind, exported=True)
+            name: Variable(
+                joined(self.value(name)), self.variables[name].line, self.variables[name].kind, exported=True
+            )
             for name in self.variables
             if name in self._exported or self._exports_all
         }
         for line in nodes(rule, "recipe_line"):
             text = text_of(line).lstrip("@-+ ")
-            words = self._expanded(re.sub(r"\\\n\t?", " ", text).replace("$$", "\x01"), {"@": "$@", "<": "$<", "^": "$^", "*": "$*"}, keep=True)
+            words = self._expanded(
+                re.sub(r"\\\n\t?", " ", text).replace("$$", "\x01"),
+                {"@": "$@", "<": "$<", "^": "$^", "*": "$*"},
+                keep=True,
+            )
             given = joined(words)
             script = given.text.replace("\x01", "$")
             found = shell.read(script, environment, line=self._line(line))
             for command in found.commands:
-                own = tuple(word if not given.unknown or "$(" not in word.text else unknown(word.text) for word in command.words)
-                self.result.commands.append(replace(command, words=own, condition=both(command.condition, self._condition)))
+                own = tuple(
+                    word if not given.unknown or "$(" not in word.text else unknown(word.text) for word in command.words
+                )
+                self.result.commands.append(
+                    replace(command, words=own, condition=both(command.condition, self._condition))
+                )
             self.result.used |= found.used
 
     # --- values
@@ -336,7 +369,19 @@ class _Makefile:
         found = re.match(r"([a-z-]+)\s+(.*)", inside, re.DOTALL)
         if found and (do := _FUNCTIONS.get(found[1])):
             return do(self, _split(found[2]), local)
-        if found and found[1] in ("shell", "wildcard", "file", "value", "origin", "flavor", "realpath", "abspath", "let", "intcmp", "guile"):
+        if found and found[1] in (
+            "shell",
+            "wildcard",
+            "file",
+            "value",
+            "origin",
+            "flavor",
+            "realpath",
+            "abspath",
+            "let",
+            "intcmp",
+            "guile",
+        ):
             return (unknown(f"$({inside})"),)
         if "$" in inside:
             name = joined(self._expanded(inside, local))
@@ -363,7 +408,10 @@ class _Makefile:
         found = list[Value]()
         for value in self._expanded(values, local):
             inner = self._expanded(text, local | {name.strip(): value.text})
-            marked = [replace(one, unknown=one.unknown or value.unknown, condition=both(one.condition, value.condition)) for one in inner]
+            marked = [
+                replace(one, unknown=one.unknown or value.unknown, condition=both(one.condition, value.condition))
+                for one in inner
+            ]
             found += marked
         return tuple(found)
 
@@ -409,7 +457,11 @@ def _equal(one: tuple[Value, ...], other: tuple[Value, ...]) -> Truth:
     sides = joined(one), joined(other)
     for left, right in (sides, sides[::-1]):
         if not right.unknown and not right.text and left.unknown:
-            is_user = len(one if left is sides[0] else other) == 1 and left.default and re.fullmatch(r"\$\([\w.-]+\)", left.text)
+            is_user = (
+                len(one if left is sides[0] else other) == 1
+                and left.default
+                and re.fullmatch(r"\$\([\w.-]+\)", left.text)
+            )
             return Truth(True, by_default=True) if is_user else UNKNOWN
     if any(side.unknown or side.condition for side in sides):
         return UNKNOWN
@@ -456,8 +508,8 @@ def _matches(value: Value, patterns: Sequence[Value]) -> bool:
 
 def _filter(out: bool) -> Callable[[_Makefile, list[str], dict[str, str]], tuple[Value, ...]]:
     def run(makefile: _Makefile, arguments: list[str], local: dict[str, str]) -> tuple[Value, ...]:
-        patterns = makefile._expanded(arguments[0], local)  # noqa: SLF001 - a function of make
-        values = makefile._expanded(",".join(arguments[1:]), local)  # noqa: SLF001
+        patterns = makefile._expanded(arguments[0], local)
+        values = makefile._expanded(",".join(arguments[1:]), local)
         if any(value.unknown for value in (*patterns, *values)):
             return (unknown("$(filter)"),)
         return tuple(value for value in values if _matches(value, patterns) != out)
@@ -466,22 +518,26 @@ def _filter(out: bool) -> Callable[[_Makefile, list[str], dict[str, str]], tuple
 
 
 def _subst(makefile: _Makefile, arguments: list[str], local: dict[str, str]) -> tuple[Value, ...]:
-    old, new = (joined(makefile._expanded(one, local, keep=True)) for one in arguments[:2])  # noqa: SLF001
-    values = makefile._expanded(",".join(arguments[2:]), local)  # noqa: SLF001
+    old, new = (joined(makefile._expanded(one, local, keep=True)) for one in arguments[:2])
+    values = makefile._expanded(",".join(arguments[2:]), local)
     if old.unknown or new.unknown or " " in old.text or " " in new.text or not old.text:
         return (unknown("$(subst)"),)
-    return tuple(value if value.unknown else replace(value, text=value.text.replace(old.text, new.text)) for value in values)
+    return tuple(
+        value if value.unknown else replace(value, text=value.text.replace(old.text, new.text)) for value in values
+    )
 
 
-def _words_of(pick: Callable[[tuple[Value, ...], int], Sequence[Value]], numbered: bool = False) -> Callable[[_Makefile, list[str], dict[str, str]], tuple[Value, ...]]:
+def _words_of(
+    pick: Callable[[tuple[Value, ...], int], Sequence[Value]], numbered: bool = False
+) -> Callable[[_Makefile, list[str], dict[str, str]], tuple[Value, ...]]:
     def run(makefile: _Makefile, arguments: list[str], local: dict[str, str]) -> tuple[Value, ...]:
         number = 0
         if numbered:
-            given = joined(makefile._expanded(arguments[0], local))  # noqa: SLF001
+            given = joined(makefile._expanded(arguments[0], local))
             if given.unknown or not given.text.strip().isdigit():
                 return (unknown("$(word)"),)
             number, arguments = int(given.text), arguments[1:]
-        values = makefile._expanded(",".join(arguments), local)  # noqa: SLF001
+        values = makefile._expanded(",".join(arguments), local)
         if any(value.unknown or value.condition for value in values):
             return (unknown("$(word)"),)
         return tuple(value for value in pick(values, number) if value.text)
@@ -491,16 +547,16 @@ def _words_of(pick: Callable[[tuple[Value, ...], int], Sequence[Value]], numbere
 
 _Function = Callable[[_Makefile, list[str], dict[str, str]], tuple[Value, ...]]
 _FUNCTIONS: dict[str, _Function] = {
-    "foreach": _Makefile._foreach,  # noqa: SLF001
-    "eval": _Makefile._eval,  # noqa: SLF001
-    "if": _Makefile._conditional_value,  # noqa: SLF001
-    "addprefix": lambda m, a, local: m._each(lambda value, first: replace(value, text=first + value.text))(a, local),  # noqa: SLF001
-    "addsuffix": lambda m, a, local: m._each(lambda value, first: replace(value, text=value.text + first))(a, local),  # noqa: SLF001
-    "strip": lambda m, a, local: m._expanded(",".join(a), local),  # noqa: SLF001
+    "foreach": _Makefile._foreach,
+    "eval": _Makefile._eval,
+    "if": _Makefile._conditional_value,
+    "addprefix": lambda m, a, local: m._each(lambda value, first: replace(value, text=first + value.text))(a, local),
+    "addsuffix": lambda m, a, local: m._each(lambda value, first: replace(value, text=value.text + first))(a, local),
+    "strip": lambda m, a, local: m._expanded(",".join(a), local),
     "subst": _subst,
     "patsubst": lambda m, a, local: tuple(
-        _patsubst(value, joined(m._expanded(a[0], local)).text, joined(m._expanded(a[1], local)).text)  # noqa: SLF001
-        for value in m._expanded(",".join(a[2:]), local)  # noqa: SLF001
+        _patsubst(value, joined(m._expanded(a[0], local)).text, joined(m._expanded(a[1], local)).text)
+        for value in m._expanded(",".join(a[2:]), local)
     ),
     "filter": _filter(out=False),
     "filter-out": _filter(out=True),
@@ -510,5 +566,8 @@ _FUNCTIONS: dict[str, _Function] = {
     "words": _words_of(lambda values, _: (Value(str(len(values))),)),
     "sort": _words_of(lambda values, _: [Value(text) for text in sorted({value.text for value in values})]),
     **dict.fromkeys(_SILENT, lambda m, a, local: ()),
-    **dict.fromkeys(("or", "and", "call", "findstring", "join", "basename", "dir", "notdir", "wordlist", "suffix"), lambda m, a, local: (unknown("a function"),)),
+    **dict.fromkeys(
+        ("or", "and", "call", "findstring", "join", "basename", "dir", "notdir", "wordlist", "suffix"),
+        lambda m, a, local: (unknown("a function"),),
+    ),
 }

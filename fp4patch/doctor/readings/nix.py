@@ -66,7 +66,11 @@ class _Expression:
         values = self.values(given, scope)
         if list_name(name):
             self.result.readings.append(Reading(name, values, line, condition=condition))
-        elif _SCRIPT.fullmatch(name) and given.type == "indented_string_expression" and not any(value.unknown and "\n" in value.unknown for value in values):
+        elif (
+            _SCRIPT.fullmatch(name)
+            and given.type == "indented_string_expression"
+            and not any(value.unknown and "\n" in value.unknown for value in values)
+        ):
             found = shell.read(joined(values).text, line=line_of(given))
             self.result.commands += [replace(one, condition=both(one.condition, condition)) for one in found.commands]
             self.result.readings += [one.under(both(one.condition, condition)) for one in found.readings]
@@ -80,8 +84,20 @@ class _Expression:
             return
         called = text_of(function.child_by_field_name("function")).rpartition(".")[2]
         if called in _FEATURES:
-            (name, *_), values = self.values(function.child_by_field_name("argument"), scope), self.values(node.child_by_field_name("argument"), scope)
-            self.result.readings.append(Reading(name.text, values, line_of(node), Kind.PASSED, condition, group="" if list_name(name.text) else "words"))
+            (name, *_), values = (
+                self.values(function.child_by_field_name("argument"), scope),
+                self.values(node.child_by_field_name("argument"), scope),
+            )
+            self.result.readings.append(
+                Reading(
+                    name.text,
+                    values,
+                    line_of(node),
+                    Kind.PASSED,
+                    condition,
+                    group="" if list_name(name.text) else "words",
+                )
+            )
 
     def values(self, node: Node | None, scope: Scope) -> tuple[Value, ...]:
         """Return the texts of a list, or of one text."""
@@ -100,13 +116,19 @@ class _Expression:
         if kind in ("integer_expression", "float_expression"):
             return (Value(text_of(node)),)
         if kind == "list_expression":
-            return tuple(value for child in node.named_children if child.type != "comment" for value in self.values(child, scope))
+            return tuple(
+                value for child in node.named_children if child.type != "comment" for value in self.values(child, scope)
+            )
         if kind in ("parenthesized_expression",):
             return self.values(node.named_children[0], scope)
         if kind == "variable_expression":
             name = text_of(node)
             inner = scope.get(name)
-            return self.values(inner, {key: one for key, one in scope.items() if key != name}) if inner is not None else (unknown(name),)
+            return (
+                self.values(inner, {key: one for key, one in scope.items() if key != name})
+                if inner is not None
+                else (unknown(name),)
+            )
         if kind == "let_expression":
             return self.values(node.child_by_field_name("body"), scope | _bindings(node))
         if kind == "with_expression":
@@ -134,7 +156,9 @@ class _Expression:
             first = function.child_by_field_name("argument")
             if called in ("optionals", "optional"):
                 test = text_of(first)
-                return tuple(replace(value, condition=both(value.condition, test)) for value in self.values(argument, scope))
+                return tuple(
+                    replace(value, condition=both(value.condition, test)) for value in self.values(argument, scope)
+                )
             if called == "concatStringsSep":
                 by = joined(self.values(first, scope))
                 return (joined(self.values(argument, scope), by.text),)

@@ -20,6 +20,7 @@ from fp4patch.doctor.readings.reading import (
     Kind,
     Read,
     Reading,
+    Rewrite,
     Truth,
     Value,
     all_of,
@@ -31,10 +32,28 @@ from fp4patch.doctor.readings.reading import (
 from fp4patch.doctor.readings.releases import MIRRORED, compared, is_release
 
 _SAYS = frozenset(
-    ("print", "warn", "warning", "info", "debug", "error", "exit", "log", "write", "add_argument", "fail", "critical", "exception", "echo", "secho")
+    (
+        "print",
+        "warn",
+        "warning",
+        "info",
+        "debug",
+        "error",
+        "exit",
+        "log",
+        "write",
+        "add_argument",
+        "fail",
+        "critical",
+        "exception",
+        "echo",
+        "secho",
+    )
 )
 """Functions whose arguments are texts for a person."""
-_RUNS = frozenset(("run", "check_call", "check_output", "call", "Popen", "system", "spawn", "cmake", "make", "announce"))
+_RUNS = frozenset(
+    ("run", "check_call", "check_output", "call", "Popen", "system", "spawn", "cmake", "make", "announce")
+)
 _COMPARES = {ast.GtE: ">=", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.Gt: ">"}
 # Example: -gencode=arch=compute_121a,code=sm_121a
 _FLAG = re.compile(r"-{1,2}(?:gencode|generate-code|arch|gpu-architecture|D[A-Za-z_]).*|arch=compute_.*", re.DOTALL)
@@ -186,7 +205,9 @@ class _Module:
             self._values = {name: _merged(name, [(u, values.get(name)) for u, values, _ in states]) for name in names}
             every = dict.fromkeys((*states[0][2], *states[1][2]))
             found = {name: [environment.get(name) for *_, environment in states] for name in every}
-            self._environment = {name: one[0] if one[0] == one[1] and one[0] else unknown(name) for name, one in found.items()}
+            self._environment = {
+                name: one[0] if one[0] == one[1] and one[0] else unknown(name) for name, one in found.items()
+            }
 
     def _for(self, node: ast.For) -> None:
         values = self._value(node.iter)
@@ -270,7 +291,11 @@ class _Module:
         elif isinstance(target, ast.Tuple | ast.List):
             many = isinstance(value, Many) and value.whole and len(value.items) == len(target.elts)
             for at, element in enumerate(target.elts):
-                self._bind(element, value.items[at] if many and isinstance(value, Many) else unknown(ast.unparse(element)), line)
+                self._bind(
+                    element,
+                    value.items[at] if many and isinstance(value, Many) else unknown(ast.unparse(element)),
+                    line,
+                )
         else:
             self._taken(value, line, "")
 
@@ -344,14 +369,22 @@ class _Module:
         return self._values.get(node.id, unknown(node.id))
 
     def _of_attribute(self, node: ast.Attribute) -> Value | Many:
-        return self._values.get(node.attr, unknown(ast.unparse(node))) if ast.unparse(node.value) in ("self", "cls") else unknown(ast.unparse(node))
+        return (
+            self._values.get(node.attr, unknown(ast.unparse(node)))
+            if ast.unparse(node.value) in ("self", "cls")
+            else unknown(ast.unparse(node))
+        )
 
     def _of_joinedstr(self, node: ast.JoinedStr) -> Value:
         result = Value("")
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 inner = self._text(part.value)
-                result += inner if part.format_spec is None and part.conversion in (-1, 115) else unknown(ast.unparse(part.value))
+                result += (
+                    inner
+                    if part.format_spec is None and part.conversion in (-1, 115)
+                    else unknown(ast.unparse(part.value))
+                )
             else:
                 result += self._text(part)
         return result
@@ -407,7 +440,10 @@ class _Module:
         truth = self._truth(node.test)
         found = list[Value | Many]()
         condition = ast.unparse(node.test)
-        for inner, under, is_taken in ((node.body, condition, truth.holds is not False), (node.orelse, f"not ({condition})", truth.holds is not True)):
+        for inner, under, is_taken in (
+            (node.body, condition, truth.holds is not False),
+            (node.orelse, f"not ({condition})", truth.holds is not True),
+        ):
             if is_taken:
                 with self._under("" if truth.holds is not None else under):
                     found.append(self._value(inner))
@@ -449,7 +485,13 @@ class _Module:
             return self._from_environment(name, None)
         inner = self._value(node.value)
         at = node.slice
-        if isinstance(inner, Many) and inner.whole and isinstance(at, ast.Constant) and isinstance(at.value, int) and -len(inner.items) <= at.value < len(inner.items):
+        if (
+            isinstance(inner, Many)
+            and inner.whole
+            and isinstance(at, ast.Constant)
+            and isinstance(at.value, int)
+            and -len(inner.items) <= at.value < len(inner.items)
+        ):
             return inner.items[at.value]
         return unknown(ast.unparse(node))
 
@@ -471,9 +513,15 @@ class _Module:
             return replace(default, default=True)
         return default if default is not None else Value("", f"${name}", default=True)
 
-    def _of_call(self, node: ast.Call) -> Value | Many:  # noqa: C901, PLR0911, PLR0912 - one return a function
+    def _of_call(self, node: ast.Call) -> Value | Many:  # noqa: PLR0911, PLR0912 - one return a function
         function = node.func
-        name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+        name = (
+            function.attr
+            if isinstance(function, ast.Attribute)
+            else function.id
+            if isinstance(function, ast.Name)
+            else ""
+        )
         owner = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
         if name in _SAYS and owner != "self.run":
             return unknown(ast.unparse(node))
@@ -509,12 +557,20 @@ class _Module:
         if name in _RUNS and isinstance(first, Many):
             words = first.items
             program = words[0].text.rpartition("/")[2] if words else ""
-            self._reading("words", words, node.lineno, Kind.PASSED) if program in ("nvcc", "cmake") else self._taken(first, node.lineno, "")
+            self._reading("words", words, node.lineno, Kind.PASSED) if program in ("nvcc", "cmake") else self._taken(
+                first, node.lineno, ""
+            )
             return unknown(ast.unparse(node))
         for at, value in enumerate(arguments):
             if not (name == "variant" and at == 0):
                 self._taken(value, node.lineno, "")
-        if len(arguments) == 2 and isinstance(first, Value) and first.known and list_name(first.text) and isinstance(arguments[1], Value):
+        if (
+            len(arguments) == 2
+            and isinstance(first, Value)
+            and first.known
+            and list_name(first.text)
+            and isinstance(arguments[1], Value)
+        ):
             self._reading(first.text, (arguments[1],), node.lineno, Kind.PASSED)
         texts = [value for value in arguments if isinstance(value, Value)]
         for value in texts:
@@ -522,9 +578,15 @@ class _Module:
                 self._reading("cuda_arch", (replace(value, text=found[1]),), node.lineno, Kind.PASSED)
         return unknown(ast.unparse(node))
 
-    def _of_method(self, node: ast.Call, function: ast.Attribute, name: str, arguments: list[Value | Many]) -> Value | Many | None:
+    def _of_method(
+        self, node: ast.Call, function: ast.Attribute, name: str, arguments: list[Value | Many]
+    ) -> Value | Many | None:
         """Return what a method of a text or a list returns, and change the list; None if it is of neither."""
-        base = self._value(function.value) if not isinstance(function.value, ast.Name) or function.value.id in self._values else None
+        base = (
+            self._value(function.value)
+            if not isinstance(function.value, ast.Name) or function.value.id in self._values
+            else None
+        )
         first = arguments[0] if arguments else None
         if name in ("append", "extend", "insert") and arguments:
             given = arguments[-1]
@@ -533,25 +595,43 @@ class _Module:
             if isinstance(function.value, ast.Name):
                 key = function.value.id
                 before = self._values.get(key)
-                if isinstance(before, Many) and name != "insert" and isinstance(given, Value if name == "append" else Many):
+                if (
+                    isinstance(before, Many)
+                    and name != "insert"
+                    and isinstance(given, Value if name == "append" else Many)
+                ):
                     whole = before.whole and (not isinstance(given, Many) or given.whole)
                     self._values[key] = Many((*before.items, *items), whole)
                 else:
                     self._values[key] = unknown(key)
             return unknown("None")
-        if name in ("remove", "pop", "clear", "sort", "reverse", "discard", "update", "add") and isinstance(function.value, ast.Name) and isinstance(base, Many):
+        if (
+            name in ("remove", "pop", "clear", "sort", "reverse", "discard", "update", "add")
+            and isinstance(function.value, ast.Name)
+            and isinstance(base, Many)
+        ):
             self._values[function.value.id] = Many(base.items, whole=False)
             return unknown(ast.unparse(node))
         if name == "join" and isinstance(base, Value) and isinstance(first, Many):
-            return joined(first.items, base.text) if first.whole and base.known is not None else unknown(ast.unparse(node))
+            return (
+                joined(first.items, base.text) if first.whole and base.known is not None else unknown(ast.unparse(node))
+            )
+        pair = [one.text for one in arguments[:2] if isinstance(one, Value) and one.known is not None]
+        if len(pair) == 2 and (name == "replace" or (name in ("sub", "subn") and ast.unparse(function.value) == "re")):
+            if base is None or not isinstance(base, Value) or base.known is None:
+                self.result.rewrites.append(Rewrite(node.lineno, *pair))
         if not isinstance(base, Value) or base.known is None:
             return None
-        if name == "split" and (not arguments or isinstance(first, Value) and first.known):
+        if name == "split" and (not arguments or (isinstance(first, Value) and first.known)):
             parts = base.text.split(first.text if isinstance(first, Value) else None)
             return Many(tuple(replace(base, text=part) for part in parts))
         if name in ("strip", "lower", "upper") and not arguments:
             return replace(base, text=getattr(base.text, name)())
-        if name == "replace" and len(arguments) == 2 and all(isinstance(one, Value) and one.known is not None for one in arguments):
+        if (
+            name == "replace"
+            and len(arguments) == 2
+            and all(isinstance(one, Value) and one.known is not None for one in arguments)
+        ):
             old, new = (one.text for one in arguments if isinstance(one, Value))
             return replace(base, text=base.text.replace(old, new))
         if name == "format" and all(isinstance(one, Value) for one in arguments) and not node.keywords:
@@ -585,7 +665,11 @@ class _Module:
             return Truth(bool(value.items)) if value.whole else UNKNOWN
         if value.unknown:
             return Truth(False, by_default=True) if value.default and not value.text else UNKNOWN
-        return Truth(value.text not in ("", "0", "False"), value.default) if isinstance(node, ast.Name | ast.Call) else UNKNOWN
+        return (
+            Truth(value.text not in ("", "0", "False"), value.default)
+            if isinstance(node, ast.Name | ast.Call)
+            else UNKNOWN
+        )
 
     def _compared(self, left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Truth:
         if isinstance(sign, ast.In | ast.NotIn):
@@ -610,7 +694,13 @@ class _Module:
             if release and is_release(words) and self._is_open(one):
                 return compared(self._cuda, said, release)
         one, other = self._value(left), self._value(right)  # type: ignore[assignment]
-        if isinstance(one, Value) and isinstance(other, Value) and how in ("==", "!=") and one.known is not None and other.known is not None:
+        if (
+            isinstance(one, Value)
+            and isinstance(other, Value)
+            and how in ("==", "!=")
+            and one.known is not None
+            and other.known is not None
+        ):
             return Truth((one.text == other.text) is (how == "=="), one.default or other.default)
         return UNKNOWN
 

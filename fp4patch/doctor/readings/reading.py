@@ -165,6 +165,15 @@ class Reading:
         return replace(self, condition=condition or self.condition)
 
 
+@dataclass(frozen=True)
+class Rewrite:
+    """A text that a script replaces in another file's."""
+
+    line: int
+    old: str
+    new: str
+
+
 @dataclass
 class Read:
     """What one file says."""
@@ -177,6 +186,7 @@ class Read:
     """Lines that are not understood, and why."""
     macros: dict[str, str] = field(default_factory=dict)
     """Macros that are defined for every compilation."""
+    rewrites: list[Rewrite] = field(default_factory=list)
 
     def add(self, other: Read) -> None:
         """Add what a part of the file says that is in another language."""
@@ -201,7 +211,11 @@ def merged(condition: str, branches: Iterable[Variables]) -> Variables:
         same = {(one.value, one.items) for one in set_}
         value = set_[0].value if len(same) == 1 and len(set_) == len(having) else unknown(f"{name}, under {condition}")
         exported = [bool(one and one.exported) for one in having]
-        doubt = condition if any(exported) and not all(exported) else next((one.export_condition for one in set_ if one.export_condition), "")
+        doubt = (
+            condition
+            if any(exported) and not all(exported)
+            else next((one.export_condition for one in set_ if one.export_condition), "")
+        )
         last = max(set_, key=lambda one: one.line)
         items = last.items if not value.unknown else None
         result[name] = Variable(value, last.line, last.kind, any(exported), condition, doubt, items)

@@ -9,10 +9,19 @@ from packaging.version import InvalidVersion, Version
 
 from fp4patch.doctor.readings.reading import UNKNOWN, Truth
 
-COMPARES = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt}
+COMPARES = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
 MIRRORED = {">=": "<=", "<=": ">=", "==": "==", "!=": "!=", "<": ">", ">": "<"}
 # Example: CMAKE_CUDA_COMPILER_VERSION
-_OF_CUDA = re.compile(r"(?!.*(?:arch|capab|\bsm|compute|driver))(?=.*(?:cuda|nvcc|bare_metal)).*", re.IGNORECASE | re.DOTALL)
+_OF_CUDA = re.compile(
+    r"(?!.*(?:arch|capab|\bsm|compute|driver))(?=.*(?:cuda|nvcc|bare_metal)).*", re.IGNORECASE | re.DOTALL
+)
 
 
 def is_release(words: str) -> bool:

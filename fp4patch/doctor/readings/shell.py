@@ -15,6 +15,8 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from fp4patch.doctor.readings.grammar import line_of, nodes, root, text_of
 from fp4patch.doctor.readings.reading import (
     EMPTY,
@@ -36,8 +38,6 @@ from fp4patch.doctor.readings.reading import (
     unknown,
 )
 
-from packaging.version import Version
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -52,10 +52,26 @@ ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 # Example: -euxc
 _RUNS_TEXT = re.compile(r"-[a-z]*c[a-z]*")
 _SHELLS = ("sh", "bash", "dash", "zsh")
-_WRAPPERS = {"sudo": "ugCDp", "env": "uCS", "nice": "n", "time": "fo", "nohup": "", "exec": "a", "command": "", "timeout": "ks"}
+_WRAPPERS = {
+    "sudo": "ugCDp",
+    "env": "uCS",
+    "nice": "n",
+    "time": "fo",
+    "nohup": "",
+    "exec": "a",
+    "command": "",
+    "timeout": "ks",
+}
 """Programs that run the rest of their words, with the options that take a word of their own."""
 _QUIET = {":": True, "true": True, "false": False}
-_NUMBERS = {"-eq": operator.eq, "-ne": operator.ne, "-lt": operator.lt, "-le": operator.le, "-gt": operator.gt, "-ge": operator.ge}
+_NUMBERS = {
+    "-eq": operator.eq,
+    "-ne": operator.ne,
+    "-lt": operator.lt,
+    "-le": operator.le,
+    "-gt": operator.gt,
+    "-ge": operator.ge,
+}
 _GLOB = re.compile(r"[*?\[]")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 
@@ -155,7 +171,9 @@ class _Shell:
         yield
         self._condition = before
 
-    def _assign(self, name: str, value: Value, line: int, *, items: tuple[Value, ...] | None = None, **how: bool) -> None:
+    def _assign(
+        self, name: str, value: Value, line: int, *, items: tuple[Value, ...] | None = None, **how: bool
+    ) -> None:
         before = self.variables.get(name)
         exported = how.get("export", False) or self._exports_all or bool(before and before.exported)
         exported |= name in self._exports
@@ -171,7 +189,9 @@ class _Shell:
             before = self.variables.get(name)
             line = before.line if before else 0
             exported = bool(before and before.exported) or name in self._exports or self._exports_all
-            self.variables[name] = Variable(unknown(f"{name}, {why}"), line, exported=exported, condition=self._condition)
+            self.variables[name] = Variable(
+                unknown(f"{name}, {why}"), line, exported=exported, condition=self._condition
+            )
 
     def _branches(self, condition: str, *branches: Callable[[], None]) -> None:
         """Run alternatives of which one is taken, and keep what all of them leave."""
@@ -355,14 +375,18 @@ class _Shell:
             return UNKNOWN
         if "*" in patterns or any(fnmatchcase(value.text, pattern) for pattern in patterns):
             if value.default:
-                return self._by_default(lambda: self._block(body), condition, lambda: self._case(value, others, condition))
+                return self._by_default(
+                    lambda: self._block(body), condition, lambda: self._case(value, others, condition)
+                )
             return self._block(body)
         return self._case(value, others, condition)
 
     def _for_statement(self, node: Node) -> Truth:
         name, body = text_of(node.child_by_field_name("variable")), node.child_by_field_name("body")
         has_values = any(child.type == "in" for child in node.children)
-        values = self._words(node.children_by_field_name("value")) if has_values else list(self.arguments or [unknown("$@")])
+        values = (
+            self._words(node.children_by_field_name("value")) if has_values else list(self.arguments or [unknown("$@")])
+        )
         broken = any(text_of(word) in ("break", "continue") for word in nodes(body, "command_name"))
         if broken or len(values) > _LONGEST or any(value.unknown and len(values) == 1 for value in values):
             return self._some_times(node, f"for {name}", name)
@@ -399,7 +423,12 @@ class _Shell:
         if self._depth >= _DEEPEST:
             return UNKNOWN
         body = self._functions[name].child_by_field_name("body")
-        local = {text_of(n) for d in nodes(body, "declaration_command") if d.children[0].type == "local" for n in nodes(d, "variable_name")}
+        local = {
+            text_of(n)
+            for d in nodes(body, "declaration_command")
+            if d.children[0].type == "local"
+            for n in nodes(d, "variable_name")
+        }
         outside = {one: self.variables.get(one) for one in local}
         before, self.arguments = self.arguments, arguments
         self._depth += 1
@@ -478,7 +507,11 @@ class _Shell:
         before = self.variables.get(key)
         if given is not None and given.type == "array":
             items = tuple(self._words(given.named_children))
-            items = (*(before.items if before.items is not None else (before.value,)), *items) if appends and before else items
+            items = (
+                (*(before.items if before.items is not None else (before.value,)), *items)
+                if appends and before
+                else items
+            )
             self._assign(key, joined(items), self._line(node), items=items, appends=appends, **how)
             return YES
         now, self.variables = self.variables, self.variables if begin is None else begin
@@ -505,7 +538,9 @@ class _Shell:
                 if (before := self.variables.get(name)) and exports:
                     self.variables[name] = replace(before, exported="-n" not in options)
                     if "-n" not in options:
-                        given = Reading(name, (before.value,), before.line, before.kind, self._condition or before.condition)
+                        given = Reading(
+                            name, (before.value,), before.line, before.kind, self._condition or before.condition
+                        )
                         self.result.readings.append(given)
                 elif exports and self._condition:
                     self.result.unread.append((self._line(node), f"{text_of(node)}, under {self._condition}"))
@@ -617,7 +652,7 @@ class _Shell:
             at += 1
         return words[at:]
 
-    def _builtin(self, name: str, words: list[Value], arguments: list[Node], line: int) -> Truth:  # noqa: C901, PLR0912
+    def _builtin(self, name: str, words: list[Value], arguments: list[Node], line: int) -> Truth:  # noqa: PLR0912
         texts = [word.text for word in words]
         if name in ("exit", "return"):
             self._ended = name
@@ -655,7 +690,9 @@ class _Shell:
                 return self._compared(arguments[0], signs[1], arguments[2], extended=False)
             return UNKNOWN
         else:  # source, . and others of which nothing is followed
-            self.result.commands.append(Command((Value(name), *words), line, self._condition, {}, frozenset(), self._folder))
+            self.result.commands.append(
+                Command((Value(name), *words), line, self._condition, {}, frozenset(), self._folder)
+            )
         return YES if name != "printf" else _RAN
 
     # --- words
@@ -705,15 +742,25 @@ class _Shell:
 
     def _pieces(self, node: Node) -> Iterator[_Piece]:
         kind, text = node.type, text_of(node)
-        if kind in ("word", "number", "extglob_pattern", "regex", "variable_name", "special_variable_name", "test_operator") or not node.is_named:
+        if (
+            kind
+            in ("word", "number", "extglob_pattern", "regex", "variable_name", "special_variable_name", "test_operator")
+            or not node.is_named
+        ):
             plain = re.sub(r"\\(\n|.)", lambda found: "" if found[1] == "\n" else found[1], text, flags=re.DOTALL)
-            yield _Piece(unknown(text) if _BRACES.search(text) or kind == "extglob_pattern" and "(" in text else Value(plain))
+            yield _Piece(
+                unknown(text) if _BRACES.search(text) or (kind == "extglob_pattern" and "(" in text) else Value(plain)
+            )
         elif kind == "raw_string":
             yield _Piece(Value(text[1:-1]))
         elif kind == "ansi_c_string":
             yield _Piece(unknown(text) if "\\" in text else Value(text[2:-1]))
         elif kind == "string":
-            if len(node.named_children) == 1 and (items := self._items(node.named_children[0])) is not None and text[1:-1] == text_of(node.named_children[0]):
+            if (
+                len(node.named_children) == 1
+                and (items := self._items(node.named_children[0])) is not None
+                and text[1:-1] == text_of(node.named_children[0])
+            ):
                 yield _Piece(EMPTY, items=items)
             else:
                 yield _Piece(self._inside(node, 1))
@@ -779,7 +826,11 @@ class _Shell:
     def _expanded(self, node: Node) -> Value:
         """Return the value of ``$A`` or ``${A…}``."""
         text = text_of(node).strip()
-        names = [child for child in node.named_children if child.type in ("variable_name", "special_variable_name", "subscript")]
+        names = [
+            child
+            for child in node.named_children
+            if child.type in ("variable_name", "special_variable_name", "subscript")
+        ]
         operators = [child for child in node.children_by_field_name("operator") if child is not None]
         sign = text_of(operators[0]) if operators else ""
         if len(names) < 1 or names[0].type == "subscript" or text.startswith(("${!", "${#", "$#", "$?", "$$")):
@@ -839,12 +890,44 @@ class _Shell:
         return Value(f"${name}", f"${name}", default=True)
 
 
-_BUILTINS = ("cd", "pushd", "popd", "exit", "return", "shift", "set", "eval", "read", "mapfile", "readarray", "getopts", "test", "[", "source", ".")
-_SIMPLE = frozenset(("command", "variable_assignment", "variable_assignments", "declaration_command", "test_command", "unset_command"))
+_BUILTINS = (
+    "cd",
+    "pushd",
+    "popd",
+    "exit",
+    "return",
+    "shift",
+    "set",
+    "eval",
+    "read",
+    "mapfile",
+    "readarray",
+    "getopts",
+    "test",
+    "[",
+    "source",
+    ".",
+)
+_SIMPLE = frozenset(
+    ("command", "variable_assignment", "variable_assignments", "declaration_command", "test_command", "unset_command")
+)
 _STATEMENTS = frozenset(
     (
-        *_SIMPLE, "comment", "subshell", "pipeline", "negated_command", "compound_statement", "do_group", "list", "if_statement",
-        "case_statement", "for_statement", "c_style_for_statement", "while_statement", "function_definition", "redirected_statement",
+        *_SIMPLE,
+        "comment",
+        "subshell",
+        "pipeline",
+        "negated_command",
+        "compound_statement",
+        "do_group",
+        "list",
+        "if_statement",
+        "case_statement",
+        "for_statement",
+        "c_style_for_statement",
+        "while_statement",
+        "function_definition",
+        "redirected_statement",
     )
 )
 

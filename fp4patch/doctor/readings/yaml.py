@@ -15,7 +15,9 @@ from fp4patch.doctor.readings.names import list_name
 from fp4patch.doctor.readings.reading import Kind, Read, Reading, Value, Variable, unknown
 from fp4patch.doctor.readings.shell import ASSIGNMENT
 
-_SCRIPTS = frozenset(("run", "script", "command", "commands", "before_script", "after_script", "build_script", "entrypoint", "args"))
+_SCRIPTS = frozenset(
+    ("run", "script", "command", "commands", "before_script", "after_script", "build_script", "content", "then", "else")
+)
 # Example: ${{ matrix.arch }}
 _TEMPLATE = re.compile(r"\$\{\{.*?\}\}|\{\{.*?\}\}")
 
@@ -43,7 +45,7 @@ class _Document:
     def __init__(self, result: Read) -> None:
         self.result = result
 
-    def node(self, node: Any, key: str, environment: dict[str, Variable], depth: int) -> None:  # noqa: ANN401 - a node of the library
+    def node(self, node: Any, key: str, environment: dict[str, Variable], depth: int) -> None:
         """Look at a value with the key that it has."""
         if depth > 64:
             return
@@ -63,12 +65,12 @@ class _Document:
                 else:
                     self.node(value, key, environment, depth + 1)
 
-    def _variables(self, node: Any) -> Iterator[tuple[str, Variable]]:  # noqa: ANN401
+    def _variables(self, node: Any) -> Iterator[tuple[str, Variable]]:
         for one, value in node.value:
             if one.id == "scalar" and value.id == "scalar":
                 yield one.value, Variable(_value(value.value), value.start_mark.line + 1, exported=True)
 
-    def _entry(self, name: str, value: Any, environment: dict[str, Variable], depth: int) -> None:  # noqa: ANN401
+    def _entry(self, name: str, value: Any, environment: dict[str, Variable], depth: int) -> None:
         line = value.start_mark.line + 1
         if value.id != "scalar":
             if list_name(name) and value.id == "sequence":
@@ -83,7 +85,7 @@ class _Document:
         elif re.match(r"\s*-{1,2}(?:D\w|gencode|generate-code|arch)", value.value):
             self.result.readings.append(Reading(name, (_value(value.value),), line, group="words"))
 
-    def _item(self, key: str, node: Any, environment: dict[str, Variable]) -> None:  # noqa: ANN401
+    def _item(self, key: str, node: Any, environment: dict[str, Variable]) -> None:
         line = node.start_mark.line + 1
         found = ASSIGNMENT.fullmatch(node.value)
         if key in ("environment", "env", "args", "build-args", "build_args") and found and list_name(found[1]):
@@ -94,7 +96,7 @@ class _Document:
         elif key in _SCRIPTS:
             self._script(node, environment)
 
-    def _script(self, node: Any, environment: dict[str, Variable]) -> None:  # noqa: ANN401
+    def _script(self, node: Any, environment: dict[str, Variable]) -> None:
         line = node.start_mark.line + 1 + (node.style in ("|", ">"))
         templates: list[str] = []
 
@@ -116,7 +118,10 @@ class _Document:
             replace(
                 one,
                 words=tuple(map(restored, one.words)),
-                environment={name: replace(variable, value=restored(variable.value)) for name, variable in one.environment.items()},
+                environment={
+                    name: replace(variable, value=restored(variable.value))
+                    for name, variable in one.environment.items()
+                },
             )
             for one in found.commands
         ]

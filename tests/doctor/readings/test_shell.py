@@ -48,7 +48,17 @@ class Scripts:
         return self._random.choice(NAMES)
 
     def word(self) -> str:
-        plain = ("12.0", "12.1a", "9.0;12.0f", "120", "sm_121a", "x", "-gencode", "arch=compute_120a,code=sm_120a", "on")
+        plain = (
+            "12.0",
+            "12.1a",
+            "9.0;12.0f",
+            "120",
+            "sm_121a",
+            "x",
+            "-gencode",
+            "arch=compute_120a,code=sm_120a",
+            "on",
+        )
         return self._random.choice(plain)
 
     def value(self) -> str:
@@ -112,7 +122,7 @@ class Scripts:
             lambda: f'[ "${self.name()}" = {self._random.choice(("12.0", "on", "x"))} ]',
             lambda: f"[[ ${self.name()} == 12* ]]",
             lambda: f'[[ -z "${self.name()}" || "${self.name()}" == "120" ]]',
-            lambda: f'[[ -n ${self.name()} && ${self.name()} != x ]]',
+            lambda: f"[[ -n ${self.name()} && ${self.name()} != x ]]",
             lambda: f'! [ "${self.name()}" = "" ]',
             lambda: f'test -n "${self.name()}"',
             lambda: "true",
@@ -148,14 +158,22 @@ class Scripts:
         return self._any(
             lambda: f"if {self.test()}; then\n{self.block()}\nfi",
             lambda: f"if {self.test()}; then\n{self.block()}\nelse\n{self.block()}\nfi",
-            lambda: f"if {self.test()}; then {self.assignment()}; elif {self.test()}; then\n{self.block()}\nelse\n{self.block()}\nfi",
+            lambda: (
+                f"if {self.test()}; then {self.assignment()}; elif {self.test()}; then\n{self.block()}\nelse\n{self.block()}\nfi"
+            ),
             lambda: f"for {self.name()} in 90 12.0 {self.value()}; do\n{self.block(2)}\ndone",
-            lambda: f"case \"${self.name()}\" in\n12.0|120) {self.assignment()};;\n12*)\n{self.block(2)}\n;;\n*) {self.command()};;\nesac",
+            lambda: (
+                f'case "${self.name()}" in\n12.0|120) {self.assignment()};;\n12*)\n{self.block(2)}\n;;\n*) {self.command()};;\nesac'
+            ),
             lambda: f"(\n{self.block(2)}\n)",
             lambda: f"{{ {self.assignment()}; {self.command()}; }}",
             lambda: f"f{self._depth}() {{\nlocal ONE=$1\n{self.block(2)}\n}}\nf{self._depth} {self.value()}",
-            lambda: f"a=({self.value()} {self.value()}); a+=({self.value()})\nprobe {self._next()} \"${{a[@]}}\"\nprobe {self._next()} ${{a[@]}}",
-            lambda: f"bash <<'EOF'\n{self.assignment()}\n{self.command()}\nEOF" if self._depth == 0 else self.assignment(),
+            lambda: (
+                f'a=({self.value()} {self.value()}); a+=({self.value()})\nprobe {self._next()} "${{a[@]}}"\nprobe {self._next()} ${{a[@]}}'
+            ),
+            lambda: (
+                f"bash <<'EOF'\n{self.assignment()}\n{self.command()}\nEOF" if self._depth == 0 else self.assignment()
+            ),
             lambda: f"while read -r {self.name()}; do {self.command()}; done </dev/null",
             lambda: f"eval '{self.name()}=12.0'",
         )
