@@ -61,6 +61,8 @@ _DEFINES = frozenset(("add_compile_definitions", "add_definitions", "target_comp
 # Example: ENABLE_NVFP4=1
 _MACRO = re.compile(r"(?:-D)?([A-Z_][A-Z0-9_]{3,})(?:=([\w.]+))?")
 _DEEPEST = 8
+_HIDDEN = str.maketrans("${\\", "\1\2\3")
+_SHOWN = str.maketrans("\1\2\3", "${\\")
 
 
 def read_cmake(text: str, cuda: Version) -> Read:
@@ -173,10 +175,10 @@ class _Script:
         elif len(states) == 1:
             self.variables = states[0][1]
         else:
-            self.variables = {
-                name: elements_of(*((under, state.get(name)) for under, state in states))
-                for name in dict.fromkeys(name for _, state in states for name in state)
-            }
+            names = dict.fromkeys(name for _, state in states for name in state)
+            merged = {name: elements_of(*((under, state.get(name)) for under, state in states)) for name in names}
+            is_set = {name for name in names if all(name in state for _, state in states)}
+            self.variables = {name: values for name, values in merged.items() if values or name in is_set}
 
     def _some_times(self, body: Sequence[Command], condition: str) -> None:
         before = dict(self.variables)
@@ -353,12 +355,12 @@ class _Script:
             rest = rest[:-1]
             parent = getattr(self, "_parent", None)
             if parent is not None:
-                parent[name.text] = tuple(rest)
+                parent[name.text] = _flat(rest)
             return
         if self._by_default:
             rest = [replace(value, default=True) for value in rest]
         if rest or cached:
-            self.variables[name.text] = tuple(rest)
+            self.variables[name.text] = _flat(rest)
         else:
             self.variables.pop(name.text, None)
         self._lines[name.text] = command.line
@@ -384,8 +386,10 @@ class _Script:
             rest = [replace(value, default=True) for value in rest] if self._by_default else rest
             if not before and name not in self.variables and _is_given(name):
                 before = (Value(f"${{{name}}}", f"${{{name}}}", default=True),)
-            self.variables[name] = (*before, *rest) if mode == "APPEND" else (*rest, *before)
+            self.variables[name] = (*before, *_flat(rest)) if mode == "APPEND" else (*_flat(rest), *before)
             self._kinds.setdefault(name, Kind.APPENDED)
+        elif mode in ("REMOVE_ITEM", "REMOVE_DUPLICATES") and name not in self.variables:
+            return
         elif mode == "REMOVE_ITEM" and not any(value.unknown or value.condition for value in (*rest, *before)):
             gone = {value.text for value in rest}
             self.variables[name] = tuple(value for value in before if value.text not in gone)
@@ -404,8 +408,7 @@ class _Script:
             added = Value("")
             for value in rest[1:]:
                 added += value
-            self.variables[words[0]] = (before + added if mode.text == "APPEND" else added + before,)
-            self._lines[words[0]] = command.line
+            self._assign_text(words[0], before + added if mode.text == "APPEND" else added + before, command.line)
         elif mode.text == "CONCAT" and words:
             whole = Value("")
             for value in rest[1:]:
@@ -431,7 +434,7 @@ class _Script:
                 self._lines[name] = command.line
 
     def _assign_text(self, name: str, value: Value, line: int) -> None:
-        self.variables[name] = tuple(replace(value, text=part) for part in value.text.split(";")) if value.text else ()
+        self.variables[name] = _flat([value])
         self._lines[name] = line
 
     # --- arguments
@@ -490,15 +493,14 @@ class _Script:
                 self._used.add(found[2])
                 known = self.variables.get(found[2])
                 value = self._joined(known) if known is not None else Value("", f"${{{found[2]}}}", default=True)
+            if value.condition and found[0] != text:  # the text is there in any case, with it or without
+                value = replace(value, unknown=value.unknown or value.condition, condition="")
             mark, default, condition = mark or value.unknown, default or value.default, both(condition, value.condition)
-            shown = (
-                value.text if not value.unknown else f"\x01{value.unknown.replace('$', chr(2)).replace('{', chr(3))}"
-            )
+            shown = (value.unknown or value.text).translate(_HIDDEN)  # it is not expanded again
             text = text[: found.start()] + shown + text[found.end() :]
-        text = text.replace("\x01", "").replace("\x02", "$").replace("\x03", "{")
         text = re.sub(r"\\([^A-Za-z0-9;])", r"\1", text) if "\\" in text else text
         text = text.replace("\\n", "\n").replace("\\t", "\t") if "\\" in text else text
-        return Value(text, mark, default, condition)
+        return Value(text.translate(_SHOWN), mark, default, condition)
 
     # --- conditions
 
@@ -606,6 +608,15 @@ class _Script:
             holds |= {"<=": not holds[">"], ">=": not holds["<"]}
             return Truth(holds[_VERSION[sign]], by_default)
         return UNKNOWN
+
+
+def _flat(values: Sequence[Value]) -> Values:
+    """Return the elements of a list: a text with a semicolon in it is several of them."""
+    found = list[Value]()
+    for value in values:
+        parts = [value.text] if "$<" in value.text else re.split(r"(?<!\\);", value.text)
+        found += [replace(value, text=part) for part in parts]
+    return tuple(found) if len(found) != 1 or found[0].text or found[0].unknown else ()
 
 
 def _is_given(name: str) -> bool:

@@ -176,6 +176,9 @@ class _Makefile:
         name = joined(self._expanded(name, {})).text
         before = self.variables.get(name)
         if sign == "?=" and before is not None:
+            values = [value for part in before.parts for value in part.values or ()]
+            if any(part.condition for part in before.parts) or any(value.condition for value in values):
+                self.variables[name] = replace(before, parts=(_Text(values=(unknown(name),)),), recursive=False)
             return
         if sign in ("+=",):
             if before is None:
@@ -231,6 +234,8 @@ class _Makefile:
             return replace(one, parts=(*common, *rest), line=max(one.line, other.line))
         values = [self._values(variable, name) if variable else None for variable in (one, other)]
         merged = elements_of((condition, values[0]), (f"not {condition}", values[1]))
+        if not (one and other) and not merged:
+            merged = (unknown(f"$({name})"),)  # set to nothing, or not set
         return replace(first, parts=(_Text(values=merged),), recursive=False)
 
     def _truth(self, node: Node) -> tuple[Truth, str]:
@@ -240,14 +245,7 @@ class _Makefile:
             name = found[2]
             if "$" in name:
                 return UNKNOWN, condition
-            known = self.variables.get(name)
-            truth = (
-                Truth(False, by_default=True)
-                if known is None
-                else Truth(bool(known.parts and (known.parts[0].text or known.parts[0].values)))
-            )
-            if known and any(part.condition for part in known.parts):
-                truth = UNKNOWN
+            truth = self._is_defined(name)
             return (~truth if found[1] else truth), condition
         if found := re.match(r"\s*if(n?)eq\s*(.*)", text, re.DOTALL):
             sides = _sides(found[2].strip())
@@ -257,6 +255,19 @@ class _Makefile:
             truth = _equal(one, other)
             return (~truth if found[1] else truth), condition
         return UNKNOWN, condition
+
+    def _is_defined(self, name: str) -> Truth:
+        """Return whether a variable has a text, be it one that expands to nothing."""
+        known = self.variables.get(name)
+        if known is None:
+            return Truth(False, by_default=True)
+        if any(part.values is None and part.text and not part.condition for part in known.parts):
+            return Truth(True, known.kind is Kind.DEFAULT)
+        values = [value for part in known.parts for value in part.values or () if not part.condition]
+        if any(value.text and not value.unknown and not value.condition for value in values):
+            return Truth(True, any(value.default for value in values))
+        is_open = any(part.condition for part in known.parts) or any(value.unknown or value.condition for value in values)
+        return UNKNOWN if is_open else Truth(False)
 
     def _recipe(self, rule: Node) -> None:
         """Read the commands of a rule that say themselves what they compile for."""
@@ -353,7 +364,7 @@ class _Makefile:
         if keep:
             whole = Value("")
             for piece in pieces:
-                whole += piece or Value(" ")
+                whole += piece if piece else Value(" ")
             return (whole,)
         words: list[Value] = []
         open_: Value | None = None
@@ -417,7 +428,7 @@ class _Makefile:
 
     def _eval(self, arguments: list[str], local: dict[str, str]) -> tuple[Value, ...]:
         text = joined(self._expanded(",".join(arguments), local, keep=True))
-        if text.unknown:
+        if text.unknown or text.condition:
             for name in re.findall(r"([\w.-]+)\s*[:?+]*=", text.text):
                 self.variables[name] = _Variable((_Text(values=(unknown("$(eval)"),)),), 1)
         else:

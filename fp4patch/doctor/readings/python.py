@@ -231,10 +231,13 @@ class _Module:
         self._some_times(node.body, f"while {ast.unparse(node.test)}")
 
     def _some_times(self, body: Sequence[ast.stmt], condition: str) -> None:
-        before = dict(self._values)
+        before, environment = dict(self._values), dict(self._environment)
         with self._under(condition):
             self.run(body)
         self._ended = False
+        for name in (*environment, *self._environment):
+            if environment.get(name) != self._environment.get(name):
+                self._environment[name] = unknown(f"{name}, in {condition}")
         for name, value in self._values.items():
             if before.get(name) != value:
                 self._values[name] = unknown(f"{name}, in {condition}")

@@ -31,8 +31,9 @@ class Value:
     """What decides whether it is there, if that is not known."""
 
     def __add__(self, other: Value) -> Value:
-        default, condition = self.default or other.default, both(self.condition, other.condition)
-        return Value(self.text + other.text, self.unknown or other.unknown, default, condition)
+        # A text is not known if it is not known whether a part of it is there.
+        mark = self.unknown or other.unknown or self.condition or other.condition
+        return Value(self.text + other.text, mark, self.default or other.default)
 
     @property
     def known(self) -> str | None:
@@ -228,6 +229,8 @@ def elements_of(*states: tuple[str, tuple[Value, ...] | None]) -> tuple[Value, .
     if all(values == lists[0] for values in lists) and all(values is not None for _, values in states):
         return lists[0]
     common = [value for value in lists[0] if all(value in values for values in lists[1:])]
+    if any([value for value in values if value in common] != common for values in lists[1:]):
+        common = []  # their order is not known either
     result = list(common)
     for (under, _), values in zip(states, lists, strict=True):
         result += [replace(value, condition=both(value.condition, under)) for value in values if value not in common]
