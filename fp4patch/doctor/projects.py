@@ -173,7 +173,9 @@ def examine(path: Path, question: Question, cuda: Version | None, *, without: Se
         project.macros |= file.macros
     findings = [*recipes.removals(project.builds)]
     for name, file in read.items():
-        findings += recipes.refused(file.flags, file.settings)
+        # A recipe alone builds other projects; one that ends ends it.
+        every = file.settings if project.sources else (*file.settings, *file.others)
+        findings += recipes.refused(file.flags, every)
         rows = recipes.rewrites(name, file.commands, file.rewrites)
         findings += [row for row in rows if row.level is not Level.NONE or not again]
     build = _Build(project, read, question.asked)
@@ -259,6 +261,7 @@ def _answer(
         )
     if not build.counting:
         verdict = f"no architecture is set in the {counted(project.read, 'file')} read"
+        verdict = "what is set is for other builds" if build.others else verdict
         return Answer(gpu, Level.NONE, verdict, tuple(_beside(build, gpu)), _how(project, gpu, question))
     statements = [statement for source in project.sources.values() for statement in source.statements]
     if statements and not any(_is_for(statement.kind, gpu) for statement in statements):

@@ -85,6 +85,9 @@ class _Script:
         self._used: set[str] = set()
         self._functions: dict[str, tuple[Command, Sequence[Command]]] = {}
         self._called: set[str] = set()
+        self._doubtful: set[str] = set()
+        """Functions that are defined anew under a condition that is not known."""
+        self._cache: dict[str, Values] = {}
         self._condition = ""
         self._by_default = False
         self._targets: dict[tuple[str, str], Reading] = {}
@@ -108,7 +111,9 @@ class _Script:
                 self._some_times(inside, "a loop")
             elif command.name in ("function", "macro"):
                 if command.arguments:
-                    self._functions[command.arguments[0].text.lower()] = command, inside
+                    name = command.arguments[0].text.lower()
+                    self._doubtful |= {name} if self._condition and name in self._functions else set()
+                    self._functions[name] = command, inside
             elif command.name == "block":
                 self.run(inside)
             else:
@@ -221,6 +226,10 @@ class _Script:
 
     def _call(self, command: Command) -> None:
         self._called.add(command.name)
+        if command.name in self._doubtful:
+            self.result.unread.append((command.line, f"{command.name} is defined twice"))
+            self.variables = {name: (unknown(f"{name}, by {command.name}"),) for name in self.variables}
+            return
         if self._depth >= _DEEPEST:
             return
         head, body = self._functions[command.name]
@@ -347,6 +356,8 @@ class _Script:
             at = words.index("CACHE")
             forced = "FORCE" in words[at:]
             rest = rest[:at]
+            if not forced:
+                self._cache.setdefault(name.text, _flat(rest))
             if not forced and name.text in self.variables:
                 return
             rest = [replace(value, default=value.default or not forced) for value in rest]
@@ -362,7 +373,7 @@ class _Script:
         if rest or cached:
             self.variables[name.text] = _flat(rest)
         else:
-            self.variables.pop(name.text, None)
+            self._set(name.text, self._cache.get(name.text))
         self._lines[name.text] = command.line
         self._kinds[name.text] = Kind.DEFAULT if any(value.default for value in rest) else Kind.ASSIGNED
 
@@ -374,7 +385,9 @@ class _Script:
 
     def _unset_command(self, command: Command, values: list[Value]) -> None:
         for value in values[:1]:
-            self.variables.pop(value.text, None)
+            if len(values) > 1:
+                self._cache.pop(value.text, None)
+            self._set(value.text, self._cache.get(value.text))
 
     def _list_command(self, command: Command, values: list[Value]) -> None:
         if len(values) < 2:
