@@ -357,7 +357,8 @@ class _Script:
             forced = "FORCE" in words[at:]
             rest = rest[:at]
             if not forced:
-                self._cache.setdefault(name.text, _flat(rest))
+                kept = (unknown(f"{name.text}, under {self._condition}"),) if self._condition else _flat(rest)
+                self._cache.setdefault(name.text, kept)
             if not forced and name.text in self.variables:
                 return
             rest = [replace(value, default=value.default or not forced) for value in rest]
@@ -407,7 +408,8 @@ class _Script:
             gone = {value.text for value in rest}
             self.variables[name] = tuple(value for value in before if value.text not in gone)
         elif mode == "REMOVE_DUPLICATES" and not any(value.unknown or value.condition for value in before):
-            self.variables[name] = tuple({value.text: value for value in reversed(before)}.values())[::-1]
+            firsts = {value.text: value for value in reversed(before)}
+            self.variables[name] = tuple(firsts[text] for text in dict.fromkeys(value.text for value in before))
         elif mode in ("LENGTH", "GET", "FIND", "JOIN", "SUBLIST"):
             self.variables[values[-1].text] = (unknown(f"list({mode} {name})"),)
         else:
@@ -565,8 +567,10 @@ class _Script:
         if found := re.fullmatch(r"ENV\{(\w+)\}", name):
             self.result.used.add(found[1])
             return Truth(False, by_default=True)
-        if name in self.variables:
-            return Truth(True, any(value.default for value in self.variables[name]))
+        if (values := self.variables.get(name)) is not None:
+            if values and all(value.condition or value.unknown for value in values):
+                return UNKNOWN
+            return Truth(True, any(value.default for value in values))
         return Truth(False, by_default=True) if _OF_USER.search(name) else UNKNOWN
 
     def _constant(self, argument: Argument) -> Truth:

@@ -178,7 +178,7 @@ class _Makefile:
         if sign == "?=" and before is not None:
             values = [value for part in before.parts for value in part.values or ()]
             if any(part.condition for part in before.parts) or any(value.condition for value in values):
-                self.variables[name] = replace(before, parts=(_Text(values=(unknown(name),)),), recursive=False)
+                self.variables[name] = replace(before, parts=(_Text(values=(unknown(f"{name} ?= {text}"),)),), recursive=False)
             return
         if sign in ("+=",):
             if before is None:
@@ -235,7 +235,7 @@ class _Makefile:
         values = [self._values(variable, name) if variable else None for variable in (one, other)]
         merged = elements_of((condition, values[0]), (f"not {condition}", values[1]))
         if not (one and other) and not merged:
-            merged = (unknown(f"$({name})"),)  # set to nothing, or not set
+            merged = (unknown(f"{name}, under {condition}"),)  # set to nothing, or not set
         return replace(first, parts=(_Text(values=merged),), recursive=False)
 
     def _truth(self, node: Node) -> tuple[Truth, str]:
@@ -252,7 +252,9 @@ class _Makefile:
             if sides is None:
                 return UNKNOWN, condition
             one, other = (self._expanded(side, {}) for side in sides)
-            truth = _equal(one, other)
+            names = [re.fullmatch(r"\$[({]([\w.-]+)[)}]", side) for side in sides]
+            missing = any(name and name[1] not in self.variables for name in names)
+            truth = Truth(True, by_default=True) if missing and "" in sides else _equal(one, other)
             return (~truth if found[1] else truth), condition
         return UNKNOWN, condition
 
@@ -466,14 +468,6 @@ def _sides(text: str) -> tuple[str, str] | None:
 
 def _equal(one: tuple[Value, ...], other: tuple[Value, ...]) -> Truth:
     sides = joined(one), joined(other)
-    for left, right in (sides, sides[::-1]):
-        if not right.unknown and not right.text and left.unknown:
-            is_user = (
-                len(one if left is sides[0] else other) == 1
-                and left.default
-                and re.fullmatch(r"\$\([\w.-]+\)", left.text)
-            )
-            return Truth(True, by_default=True) if is_user else UNKNOWN
     if any(side.unknown or side.condition for side in sides):
         return UNKNOWN
     return Truth(sides[0].text == sides[1].text, sides[0].default or sides[1].default)

@@ -134,4 +134,4 @@ def test_each_variable_is_what_make_makes_of_it(tmp_path: Path) -> None:
             known += 1
             assert " ".join(joined(values).text.split()) == made[name], f"{name} in file {number}:\n{text}"
     assert known > 2000
-    assert known > 2 * unknown, (known, unknown)
+    assert known > unknown, (known, unknown)
