@@ -239,7 +239,7 @@ class Part:
     preprocessor: Callable[[Arch], Preprocessor]
 
 
-def _answer(
+def _answer(  # noqa: PLR0911 - one return an answer
     gpu: Arch,
     build: _Build,
     findings: Sequence[Finding],
@@ -285,9 +285,9 @@ def _answer(
     if not others:
         return best
     if any(setting.partial for setting in build.counting):
-        why = [f"{_place(one)}: {answer.verdict}" for one, answer in by_outcome.values()]
+        each = [f"{_place(one)}: {answer.verdict}" for one, answer in by_outcome.values()]
         return Answer(
-            gpu, Level.NONE, "its sources are compiled for different targets", tuple(why), _how(project, gpu, question)
+            gpu, Level.NONE, "its sources are compiled for different targets", tuple(each), _how(project, gpu, question)
         )
     todo = best.todo or f"build with {_place(setting)}"
     reservations = best.reservations + len(beside)
@@ -363,8 +363,8 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
     release = stated or str(cuda or FOR_GB10)
     place += f": {gpu} gets {chosen}"
     if not project.sources:
-        why = (place, setting.meaning) if setting.meaning else (place,)
-        return Answer(gpu, Level.NONE, f"no FP4 statement is in the {counted(project.read, 'file')} read", why)
+        said = (place, setting.meaning) if setting.meaning else (place,)
+        return Answer(gpu, Level.NONE, f"no FP4 statement is in the {counted(project.read, 'file')} read", said)
     part = Part(setting, project.sources.values(), partial(project.preprocessor, cuda=release))
     answer = of_parts(gpu, [part], place, question)
     why = "some of the targets are set under conditions that are not known"

@@ -66,7 +66,11 @@ def refused(flags: Sequence[Setting], found: Sequence[Setting]) -> list[Finding]
             )
             findings.append(found_one)
     for setting in found:
-        if setting.literal and not re.search("[$%{<@`]", setting.value) and (wrong := wrong_form(setting.name, setting.value)):
+        if (
+            setting.literal
+            and not re.search("[$%{<@`]", setting.value)
+            and (wrong := wrong_form(setting.name, setting.value))
+        ):
             why = f"{setting.name}={setting.value}: {wrong}"
             findings.append(
                 remedies.finding(_level(setting), setting.place, why, "list_not_archs", setting=setting.name)
@@ -98,7 +102,7 @@ def rewrites(path: str, commands: Sequence[Command], texts: Sequence[Rewrite]) -
             else []
         )
         if into_sm100:
-            why = f"puts {', '.join(into_sm100)} into a list of SM100's kernels, whose instructions (tcgen05) it does not have: {said}"
+            why = f"puts {', '.join(into_sm100)} into a list of SM100's kernels, which use tcgen05: {said}"
             findings.append(remedies.finding(Level.YELLOW, f"{path}:{line}", why, "list_of_sm100"))
         else:
             findings.append(

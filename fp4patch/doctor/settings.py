@@ -1,4 +1,4 @@
-"""Architectures that a project's build files set: what the readers of their languages found, as targets of a compiler."""
+"""Architectures that a project's build files set: what the readers of their languages found, as targets."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
             continue
         is_other = bool(projects) and all(projects)
         for setting in _of_reading(path, reading):
-            command = str(users[0]) if users and (is_other or reading.kind is Kind.PASSED) else setting.command
-            given = replace(setting, command=command)
+            user = str(users[0]) if users and (is_other or reading.kind is Kind.PASSED) else setting.command
+            given = replace(setting, command=user)
             to = flags if _EVERY_NVCC.fullmatch(reading.name) else others if is_other else mine
             to.append(given)
     for command in found.commands:
@@ -138,7 +138,7 @@ def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
             continue
         is_other = bool(commands.other_project(command, cloned, own))
         of_file = any(word.text.endswith((".cu", ".cuh")) for word in command.words)
-        given = Reading(
+        passed = Reading(
             command.program,
             command.words[1:],
             command.line,
@@ -147,7 +147,7 @@ def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
             image=command.image,
             partial=of_file,
         )
-        (others if is_other else mine).extend(_of_words(f"{path}:{command.line}", given, str(command)))
+        (others if is_other else mine).extend(_of_words(f"{path}:{command.line}", passed, str(command)))
         if not is_other:
             found.macros |= _macros(command)
     unread = f"{path}:{found.unread[0][0]}: {found.unread[0][1]}" if found.unread else ""
@@ -240,7 +240,9 @@ def _words(value: Value) -> list[Value]:
     ]
 
 
-def _of_words(place: str, reading: Reading, command: str) -> Iterator[Setting]:
+def _of_words(  # noqa: PLR0912 - one branch for each form of an option
+    place: str, reading: Reading, command: str
+) -> Iterator[Setting]:
     """Yield what the words of a command set."""
     program, assigns = reading.name, reading.name in _ASSIGNING
     rest = iter(reading.values)
@@ -400,7 +402,7 @@ def _arch(place: str, value: Value) -> Setting | None:
 def _together(found: Sequence[Setting]) -> Iterator[Setting]:
     """Yield the settings of a file, with those flags joined that one variable, file or command has together."""
     groups: dict[tuple[object, ...], Setting] = {}
-    for at, setting in enumerate(found):
+    for setting in found:
         joins = setting.name == "-gencode"
         key = (
             setting.name,

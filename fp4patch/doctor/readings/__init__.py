@@ -1,1 +1,1 @@
-"""Readers of build files, one for each language: which settings a file has, where, under what, and for which command."""
+"""Readers of build files, one for each language: what a file sets, where, under what, and for which command."""

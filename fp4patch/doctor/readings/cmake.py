@@ -88,6 +88,8 @@ class _Script:
         self._doubtful: set[str] = set()
         """Functions that are defined anew under a condition that is not known."""
         self._cache: dict[str, Values] = {}
+        self._parent: dict[str, Values | None] | None = None
+        """What a function sets for its caller."""
         self._condition = ""
         self._by_default = False
         self._targets: dict[tuple[str, str], Reading] = {}
@@ -158,9 +160,8 @@ class _Script:
         elif not truth.by_default:
             self.run(body) if truth.holds else self._if(others, commands, end)
         else:
-            taken = (lambda: self.run(body)) if truth.holds else (lambda: self._if(others, commands, end))
             before, self._by_default = self._by_default, True
-            taken()
+            self.run(body) if truth.holds else self._if(others, commands, end)
             self._by_default = before
             ended, self._ended = self._ended, False
             if ended:  # the file ends where the user sets nothing
@@ -242,7 +243,7 @@ class _Script:
         self.variables |= given
         self._depth += 1
         parents: dict[str, Values | None] = {}
-        outer, self._parent = getattr(self, "_parent", None), parents if head.name == "function" else None
+        outer, self._parent = self._parent, parents if head.name == "function" else None
         self.run(body)
         self._ended = False
         self._parent = outer
@@ -365,9 +366,8 @@ class _Script:
         in_parent = words[-1:] == ["PARENT_SCOPE"]
         if in_parent:
             rest = rest[:-1]
-            parent = getattr(self, "_parent", None)
-            if parent is not None:
-                parent[name.text] = _flat(rest)
+            if self._parent is not None:
+                self._parent[name.text] = _flat(rest)
             return
         if self._by_default:
             rest = [replace(value, default=True) for value in rest]
@@ -433,8 +433,8 @@ class _Script:
             changed = replace(rest[3], text=rest[3].text.replace(words[0], words[1]))
             self._assign_text(words[2], changed, command.line)
         elif mode.text in ("TOLOWER", "TOUPPER", "STRIP") and len(rest) == 2 and not rest[0].unknown:
-            do = {"TOLOWER": str.lower, "TOUPPER": str.upper, "STRIP": str.strip}[mode.text]
-            self._assign_text(words[1], replace(rest[0], text=do(words[0])), command.line)
+            changed_to = {"TOLOWER": words[0].lower(), "TOUPPER": words[0].upper(), "STRIP": words[0].strip()}
+            self._assign_text(words[1], replace(rest[0], text=changed_to[mode.text]), command.line)
         else:
             at = {
                 "REPLACE": 2,
@@ -520,8 +520,7 @@ class _Script:
     # --- conditions
 
     def _truth(self, arguments: Sequence[Argument]) -> Truth:
-        words = [argument for argument in arguments]
-        truth, rest = self._or(words)
+        truth, rest = self._or(list(arguments))
         return truth if not rest else UNKNOWN
 
     def _or(self, words: list[Argument]) -> tuple[Truth, list[Argument]]:

@@ -134,14 +134,9 @@ def read_just(text: str, cuda: Version) -> Read:
     variables: dict[str, Variable] = {}
     for number, line in _logical(text):
         if line[:1] in (" ", "\t"):
-            given = re.sub(
-                r"\{\{\s*([\w-]+)\s*\}\}",
-                lambda found, known=variables: _of_just(found, known),
-                line.strip().lstrip("@-"),
-            )
+            given = _with_variables(line.strip().lstrip("@-"), variables)
             exported = {name: one for name, one in variables.items() if one.exported}
-            found = shell.read(given, exported, line=number)
-            result.add(found)
+            result.add(shell.read(given, exported, line=number))
         elif found := _JUST.fullmatch(line):
             value = re.fullmatch(r"(['\"])(.*)\1", found["value"])
             default = re.fullmatch(
@@ -159,9 +154,14 @@ def read_just(text: str, cuda: Version) -> Read:
     return result
 
 
-def _of_just(found: re.Match[str], variables: Mapping[str, Variable]) -> str:
-    known = variables.get(found[1])
-    return known.value.text if known and not known.value.unknown else f"${{{found[1].replace('-', '_')}}}"
+def _with_variables(text: str, variables: Mapping[str, Variable]) -> str:
+    """Return a line of a recipe with the variables that are known."""
+
+    def value(found: re.Match[str]) -> str:
+        known = variables.get(found[1])
+        return known.value.text if known and not known.value.unknown else f"${{{found[1].replace('-', '_')}}}"
+
+    return re.sub(r"\{\{\s*([\w-]+)\s*\}\}", value, text)
 
 
 # Example: add_cugencodes("native")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from fp4patch.doctor.readings import shell
-from fp4patch.doctor.readings.grammar import line_of, nodes, root, text_of
+from fp4patch.doctor.readings.grammar import line_of, named, nodes, root, text_of
 from fp4patch.doctor.readings.reading import EMPTY, Kind, Read, Reading, Value, Variable, Variables, unknown
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Dockerfile:
 
     def _arg(self, node: Node) -> None:
         for pair in nodes(node, "arg_pair"):
-            name, default = text_of(pair.child_by_field_name("name")), pair.child_by_field_name("default")
+            name, default = text_of(named(pair, "name")), named(pair, "default")
             line = line_of(pair)
             if name in self._variables and self._variables[name].items:
                 continue  # the environment comes before an argument
@@ -99,7 +99,7 @@ class _Dockerfile:
     def _env(self, node: Node) -> None:
         begin, after = self._variables, dict(self._variables)
         for pair in nodes(node, "env_pair"):
-            name, given = text_of(pair.child_by_field_name("name")), pair.child_by_field_name("value")
+            name, given = text_of(named(pair, "name")), named(pair, "value")
             text = text_of(given) if given else ""
             if not any(child.type == "=" for child in pair.children) and not text.startswith(("'", '"')):
                 text = re.sub(r"(?<!\\)([ \t;&|<>()])", r"\\\1", text)

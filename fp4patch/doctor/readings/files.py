@@ -28,7 +28,8 @@ _READERS = {
     "bazelrc": r".*\.bazelrc",
     "just": r"[Jj]ustfile|.*\.just",
     "xmake": r"xmake\.lua",
-    "python": r"setup\.py|package\.py|.*\.eb|.*(?:build|compile|nvcc|arch|jit|cuda|extension)\w*\.py|BUILD(?:\.bazel)?|.*\.bzl",
+    "python": r"setup\.py|package\.py|.*\.eb|.*(?:build|compile|nvcc|arch|jit|cuda|extension)\w*\.py"
+    r"|BUILD(?:\.bazel)?|.*\.bzl",
 }
 _FILES = re.compile("|".join(f"(?P<{kind}>{names})" for kind, names in _READERS.items()))
 # Example: TORCH_CUDA_ARCH_LIST

@@ -42,6 +42,14 @@ def text_of(node: Node) -> str:
     return (node.text or b"").decode()
 
 
+def named(node: Node, name: str) -> Node:
+    """Return the part of a node that its grammar gives this name. ValueError: the node has none."""
+    found = node.child_by_field_name(name)
+    if found is None:
+        raise ValueError(f"line {line_of(node)}: {node.type} has no {name}")
+    return found
+
+
 def line_of(node: Node) -> int:
     """Return the 1-based line of a node."""
     return int(node.start_point[0]) + 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from fp4patch.doctor.readings import shell
-from fp4patch.doctor.readings.grammar import line_of, nodes, root, text_of
+from fp4patch.doctor.readings.grammar import line_of, named, nodes, root, text_of
 from fp4patch.doctor.readings.names import list_name
 from fp4patch.doctor.readings.reading import (
     UNKNOWN,
@@ -127,15 +127,15 @@ class _Makefile:
         if kind == "variable_assignment" and node.child_by_field_name("target_or_pattern") is None:
             value = node.child_by_field_name("value")
             self._assign(
-                text_of(node.child_by_field_name("name")),
-                text_of(node.child_by_field_name("operator")),
+                text_of(named(node, "name")),
+                text_of(named(node, "operator")),
                 text_of(value) if value else "",
                 self._line(node),
             )
         elif kind in ("export_directive", "override_directive"):
             inner = [child for child in node.named_children if child.type == "variable_assignment"]
             self._all(inner)
-            names = [text_of(child.child_by_field_name("name")) for child in inner]
+            names = [text_of(named(child, "name")) for child in inner]
             names += [
                 text_of(word) for child in node.named_children if child.type == "list" for word in child.named_children
             ]
@@ -178,7 +178,9 @@ class _Makefile:
         if sign == "?=" and before is not None:
             values = [value for part in before.parts for value in part.values or ()]
             if any(part.condition for part in before.parts) or any(value.condition for value in values):
-                self.variables[name] = replace(before, parts=(_Text(values=(unknown(f"{name} ?= {text}"),)),), recursive=False)
+                self.variables[name] = replace(
+                    before, parts=(_Text(values=(unknown(f"{name} ?= {text}"),)),), recursive=False
+                )
             return
         if sign in ("+=",):
             if before is None:
@@ -192,7 +194,7 @@ class _Makefile:
         self.variables[name] = _Variable((part,), line, _KINDS.get(sign, Kind.ASSIGNED), recursive)
 
     def _conditional(self, node: Node, others: Sequence[Node]) -> None:
-        truth, condition = self._truth(node.child_by_field_name("condition"))
+        truth, condition = self._truth(named(node, "condition"))
         body = [child for child in node.children_by_field_name("consequence") if child.is_named]
 
         def other() -> None:
@@ -268,7 +270,9 @@ class _Makefile:
         values = [value for part in known.parts for value in part.values or () if not part.condition]
         if any(value.text and not value.unknown and not value.condition for value in values):
             return Truth(True, any(value.default for value in values))
-        is_open = any(part.condition for part in known.parts) or any(value.unknown or value.condition for value in values)
+        is_open = any(part.condition for part in known.parts) or any(
+            value.unknown or value.condition for value in values
+        )
         return UNKNOWN if is_open else Truth(False)
 
     def _recipe(self, rule: Node) -> None:

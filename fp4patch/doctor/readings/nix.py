@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from fp4patch.doctor.readings import shell
-from fp4patch.doctor.readings.grammar import line_of, root, text_of
+from fp4patch.doctor.readings.grammar import line_of, named, root, text_of
 from fp4patch.doctor.readings.names import list_name
 from fp4patch.doctor.readings.reading import EMPTY, Kind, Read, Reading, Value, both, joined, unknown
 
@@ -49,9 +49,9 @@ class _Expression:
         elif node.type == "function_expression":
             scope = scope | _formals(node)
         elif node.type == "if_expression":
-            test = text_of(node.child_by_field_name("condition"))
-            self.walk(node.child_by_field_name("consequence"), scope, both(condition, test))
-            self.walk(node.child_by_field_name("alternative"), scope, both(condition, f"not {test}"))
+            test = text_of(named(node, "condition"))
+            self.walk(named(node, "consequence"), scope, both(condition, test))
+            self.walk(named(node, "alternative"), scope, both(condition, f"not {test}"))
             return
         elif node.type == "binding":
             self._binding(node, scope, condition)
@@ -61,7 +61,7 @@ class _Expression:
             self.walk(child, scope, condition)
 
     def _binding(self, node: Node, scope: Scope, condition: str) -> None:
-        path, given = node.child_by_field_name("attrpath"), node.child_by_field_name("expression")
+        path, given = named(node, "attrpath"), named(node, "expression")
         name, line = text_of(path.named_children[-1]).strip('"'), line_of(node)
         values = self.values(given, scope)
         if list_name(name):
@@ -79,10 +79,10 @@ class _Expression:
 
     def _application(self, node: Node, scope: Scope, condition: str) -> None:
         """Read ``lib.cmakeFeature "NAME" value``."""
-        function = node.child_by_field_name("function")
+        function = named(node, "function")
         if function.type != "apply_expression":
             return
-        called = text_of(function.child_by_field_name("function")).rpartition(".")[2]
+        called = text_of(named(function, "function")).rpartition(".")[2]
         if called in _FEATURES:
             (name, *_), values = (
                 self.values(function.child_by_field_name("argument"), scope),
@@ -109,7 +109,7 @@ class _Expression:
         finally:
             self._depth -= 1
 
-    def _values(self, node: Node, scope: Scope) -> tuple[Value, ...]:  # noqa: PLR0911 - one return a kind of expression
+    def _values(self, node: Node, scope: Scope) -> tuple[Value, ...]:
         kind = node.type
         if kind in ("string_expression", "indented_string_expression"):
             return (self._text(node, scope),)
@@ -134,12 +134,12 @@ class _Expression:
         if kind == "with_expression":
             return self.values(node.child_by_field_name("body"), scope)
         if kind == "if_expression":
-            test = text_of(node.child_by_field_name("condition"))
+            test = text_of(named(node, "condition"))
             one, other = (self.values(node.child_by_field_name(part), scope) for part in ("consequence", "alternative"))
             marked = [replace(value, condition=both(value.condition, test)) for value in one]
             return (*marked, *(replace(value, condition=both(value.condition, f"not {test}")) for value in other))
         if kind == "binary_expression":
-            sign = text_of(node.child_by_field_name("operator"))
+            sign = text_of(named(node, "operator"))
             left, right = (self.values(node.child_by_field_name(side), scope) for side in ("left", "right"))
             if sign == "++":
                 return (*left, *right)
@@ -150,10 +150,10 @@ class _Expression:
         return (unknown(text_of(node)[:60]),)
 
     def _applied(self, node: Node, scope: Scope) -> tuple[Value, ...]:
-        function, argument = node.child_by_field_name("function"), node.child_by_field_name("argument")
+        function, argument = named(node, "function"), named(node, "argument")
         if function.type == "apply_expression":
-            called = text_of(function.child_by_field_name("function")).rpartition(".")[2]
-            first = function.child_by_field_name("argument")
+            called = text_of(named(function, "function")).rpartition(".")[2]
+            first = named(function, "argument")
             if called in ("optionals", "optional"):
                 test = text_of(first)
                 return tuple(
@@ -180,7 +180,7 @@ class _Expression:
             elif child.type == "dollar_escape":
                 result += Value("$")
             elif child.type == "interpolation":
-                inner = child.child_by_field_name("expression")
+                inner = named(child, "expression")
                 values = self.values(inner, scope)
                 result += values[0] if len(values) == 1 else unknown(text)
         return result
@@ -193,9 +193,9 @@ def _bindings(node: Node) -> Scope:
         if child.type == "binding_set":
             for binding in child.named_children:
                 if binding.type == "binding":
-                    path = binding.child_by_field_name("attrpath")
+                    path = named(binding, "attrpath")
                     if len(path.named_children) == 1:
-                        found[text_of(path)] = binding.child_by_field_name("expression")
+                        found[text_of(path)] = named(binding, "expression")
     return found
 
 
@@ -207,5 +207,5 @@ def _formals(node: Node) -> Scope:
             for formal in child.named_children:
                 default = formal.child_by_field_name("default") if formal.type == "formal" else None
                 if default is not None:
-                    found[text_of(formal.child_by_field_name("name"))] = default
+                    found[text_of(named(formal, "name"))] = default
     return found

@@ -1,7 +1,7 @@
 """Python files that build: setup.py, Spack's package.py, EasyBuild's .eb, Starlark; read as a syntax tree, never run.
 
-Texts, lists and dictionaries of a module and of its functions are followed where they are literals, as are conditions on
-variables of the environment, in which the user sets nothing, and on the CUDA release.
+Texts, lists and dictionaries of a module and of its functions are followed where they are literals, as are conditions
+on the CUDA release and on variables of the environment, in which the user sets nothing.
 """
 
 from __future__ import annotations
@@ -332,9 +332,9 @@ class _Module:
         for at, one in enumerate(names):
             default = self._value(defaults[one]) if one in defaults else unknown(one)
             self._values[one] = arguments[at] if at < len(arguments) else default
-        for one in (*node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
-            if one is not None:
-                self._values[one.arg] = unknown(one.arg)
+        for other in (*node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
+            if other is not None:
+                self._values[other.arg] = unknown(other.arg)
         self._depth += 1
         with self._under(condition):
             self.run(node.body)
@@ -502,7 +502,7 @@ class _Module:
         return unknown("a function")
 
     def _environ_name(self, node: ast.Subscript) -> str:
-        """Return the variable of ``os.environ["NAME"]``, or of another dictionary that is an environment by its name."""
+        """Return the variable of ``os.environ["NAME"]``, or of a dictionary that is an environment by its name."""
         owner = ast.unparse(node.value)
         key = self._value(node.slice) if isinstance(node.slice, ast.Constant | ast.Name) else None
         is_environment = bool(re.fullmatch(r"(?:os\.)?environ|\w*env\w*", owner))
@@ -516,7 +516,7 @@ class _Module:
             return replace(default, default=True)
         return default if default is not None else Value("", f"${name}", default=True)
 
-    def _of_call(self, node: ast.Call) -> Value | Many:  # noqa: PLR0911, PLR0912 - one return a function
+    def _of_call(self, node: ast.Call) -> Value | Many:
         function = node.func
         name = (
             function.attr
@@ -542,12 +542,12 @@ class _Module:
                 self._environment.pop(key, None)
                 return unknown(ast.unparse(node))
         for keyword in node.keywords:
-            value = self._value(keyword.value)
-            values = value.items if isinstance(value, Many) else (value,)
+            given = self._value(keyword.value)
+            values = given.items if isinstance(given, Many) else (given,)
             if keyword.arg and list_name(keyword.arg):
                 self._reading(keyword.arg, values, node.lineno, Kind.PASSED)
             elif name not in ("get", "format"):
-                self._taken(value, node.lineno, "")
+                self._taken(given, node.lineno, "")
         if isinstance(function, ast.Attribute):
             changed = self._of_method(node, function, name, arguments)
             if changed is not None:
@@ -564,9 +564,9 @@ class _Module:
                 first, node.lineno, ""
             )
             return unknown(ast.unparse(node))
-        for at, value in enumerate(arguments):
+        for at, argument in enumerate(arguments):
             if not (name == "variant" and at == 0):
-                self._taken(value, node.lineno, "")
+                self._taken(argument, node.lineno, "")
         if (
             len(arguments) == 2
             and isinstance(first, Value)
@@ -621,8 +621,8 @@ class _Module:
             )
         pair = [one.text for one in arguments[:2] if isinstance(one, Value) and one.known is not None]
         if len(pair) == 2 and (name == "replace" or (name in ("sub", "subn") and ast.unparse(function.value) == "re")):
-            if base is None or not isinstance(base, Value) or base.known is None:
-                self.result.rewrites.append(Rewrite(node.lineno, *pair))
+            is_text = isinstance(base, Value) and base.known is not None
+            self.result.rewrites += [] if is_text else [Rewrite(node.lineno, *pair)]
         if not isinstance(base, Value) or base.known is None:
             return None
         if name == "split" and (not arguments or (isinstance(first, Value) and first.known)):

@@ -1,4 +1,4 @@
-"""What a reader of a language returns: values with what is not known of them, settings, commands, and what is unread."""
+"""What a reader of a language returns: values with what is not known of them, settings, commands, what is unread."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Shell scripts, as bash runs them with an environment in which the user sets nothing.
 
-It follows variables, lists, functions, loops over literal lists and conditions on variables. What a command prints is not
-followed. A command is taken to succeed; what depends on its status or on a file is a condition that is not known.
+It follows variables, lists, functions, loops over literal lists and conditions on variables. What a command prints is
+not followed. A command is taken to succeed; what depends on its status or on a file is a condition that is not known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from fp4patch.doctor.readings.grammar import line_of, nodes, root, text_of
+from fp4patch.doctor.readings.grammar import line_of, named, nodes, root, text_of
 from fp4patch.doctor.readings.reading import (
     EMPTY,
     UNKNOWN,
@@ -172,13 +172,20 @@ class _Shell:
         self._condition = before
 
     def _assign(
-        self, name: str, value: Value, line: int, *, items: tuple[Value, ...] | None = None, **how: bool
+        self,
+        name: str,
+        value: Value,
+        line: int,
+        *,
+        items: tuple[Value, ...] | None = None,
+        export: bool = False,
+        appends: bool = False,
     ) -> None:
         before = self.variables.get(name)
-        exported = how.get("export", False) or self._exports_all or bool(before and before.exported)
+        exported = export or self._exports_all or bool(before and before.exported)
         exported |= name in self._exports
-        kind = Kind.DEFAULT if value.default else Kind.APPENDED if how.get("appends") else Kind.ASSIGNED
-        certain = how.get("export", False) or not before
+        kind = Kind.DEFAULT if value.default else Kind.APPENDED if appends else Kind.ASSIGNED
+        certain = export or not before
         doubt = "" if certain or before is None else before.export_condition
         self.variables[name] = Variable(value, line, kind, exported, self._condition or doubt, doubt, items)
         if exported:
@@ -193,7 +200,7 @@ class _Shell:
                 unknown(f"{name}, {why}"), line, exported=exported, condition=self._condition
             )
 
-    def _branches(self, condition: str, *branches: Callable[[], None]) -> None:
+    def _branches(self, condition: str, *branches: Callable[[], object]) -> None:
         """Run alternatives of which one is taken, and keep what all of them leave."""
         states = []
         begin = dict(self.variables), self._folder
@@ -293,7 +300,7 @@ class _Shell:
             return _RAN
         if goes_on.holds is None:
             condition = _short(left) if sign == "&&" else f"not {_short(left)}"
-            self._branches(condition, lambda: self._run(right) and None, lambda: None)
+            self._branches(condition, lambda: self._run(right), lambda: None)
             return UNKNOWN
         if not goes_on.holds:
             if goes_on.by_default:
@@ -345,7 +352,7 @@ class _Shell:
             truth = UNKNOWN
         condition = _short(test)
         if truth.holds is None:
-            self._branches(condition, lambda: self._block(body) and None, lambda: self._one_of(others) and None)
+            self._branches(condition, lambda: self._block(body), lambda: self._one_of(others))
             return UNKNOWN
         if not truth.by_default:
             return self._block(body) if truth.holds else self._one_of(others)
@@ -369,9 +376,7 @@ class _Shell:
         body = item.children[close + 1 :]
         decided = "*" in patterns or value.known is not None
         if not decided or any(re.search(r"[$()\\`]", pattern) for pattern in patterns):
-            self._branches(
-                condition, lambda: self._block(body) and None, lambda: self._case(value, others, condition) and None
-            )
+            self._branches(condition, lambda: self._block(body), lambda: self._case(value, others, condition))
             return UNKNOWN
         if "*" in patterns or any(fnmatchcase(value.text, pattern) for pattern in patterns):
             if value.default:
@@ -382,7 +387,7 @@ class _Shell:
         return self._case(value, others, condition)
 
     def _for_statement(self, node: Node) -> Truth:
-        name, body = text_of(node.child_by_field_name("variable")), node.child_by_field_name("body")
+        name, body = text_of(named(node, "variable")), named(node, "body")
         has_values = any(child.type == "in" for child in node.children)
         values = (
             self._words(node.children_by_field_name("value")) if has_values else list(self.arguments or [unknown("$@")])
@@ -393,7 +398,7 @@ class _Shell:
         for value in values:
             self._assign(name, value, self._line(node))
             if value.unknown:  # no word, or several
-                self._branches(f"for {name}", lambda: self._run(body) and None, lambda: None)
+                self._branches(f"for {name}", lambda: self._run(body), lambda: None)
             else:
                 self._run(body)
         return YES
@@ -406,15 +411,15 @@ class _Shell:
 
     def _some_times(self, node: Node, condition: str, *names: str) -> Truth:
         """Run a loop once, for its commands; what it assigns is not known, in it and afterwards."""
-        body = node.child_by_field_name("body")
-        assigned = [text_of(name) for name in nodes(node, "variable_name") if name.parent.type == "variable_assignment"]
+        body = named(node, "body")
+        assigned = [text_of(named(one, "name")) for one in nodes(node, "variable_assignment")]
         self._lose([*names, *assigned], f"in {condition}")
         with self._kept(), self._under(condition):
             self._run(body)
         return UNKNOWN
 
     def _function_definition(self, node: Node) -> Truth:
-        self._functions[text_of(node.child_by_field_name("name"))] = node
+        self._functions[text_of(named(node, "name"))] = node
         return YES
 
     def _call(self, name: str, arguments: tuple[Value, ...] | None) -> Truth:
@@ -422,7 +427,7 @@ class _Shell:
         self._called.add(name)
         if self._depth >= _DEEPEST:
             return UNKNOWN
-        body = self._functions[name].child_by_field_name("body")
+        body = named(self._functions[name], "body")
         local = {
             text_of(n)
             for d in nodes(body, "declaration_command")
@@ -451,7 +456,7 @@ class _Shell:
 
     def _test(self, node: Node, extended: bool) -> Truth:
         """Return whether the expression of a ``[`` or ``[[`` holds."""
-        sign = text_of(node.child_by_field_name("operator")) if node.child_by_field_name("operator") else ""
+        sign = text_of(named(node, "operator")) if named(node, "operator") else ""
         if node.type == "parenthesized_expression" and len(node.named_children) == 1:
             return self._test(node.named_children[0], extended)
         if node.type == "unary_expression":
@@ -466,7 +471,7 @@ class _Shell:
                 return YES if known else Truth(False, by_default=True)
             return UNKNOWN
         if node.type == "binary_expression":
-            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            left, right = named(node, "left"), named(node, "right")
             if sign in ("&&", "-a"):
                 return all_of((self._test(left, extended), self._test(right, extended)))
             if sign in ("||", "-o"):
@@ -496,12 +501,12 @@ class _Shell:
     def _variable_assignments(self, node: Node) -> Truth:
         return self._all(node.named_children)
 
-    def _variable_assignment(self, node: Node, begin: Variables | None = None, **how: bool) -> Truth:
+    def _variable_assignment(self, node: Node, begin: Variables | None = None, *, export: bool = False) -> Truth:
         """Assign. ``begin``: variables with which its value is expanded, if they are not those of now."""
-        name, given = node.child_by_field_name("name"), node.child_by_field_name("value")
+        name, given = named(node, "name"), node.child_by_field_name("value")
         appends = any(child.type == "+=" for child in node.children)
         if name.type != "variable_name":
-            self._lose([text_of(name.child_by_field_name("name"))], "of which an element is set")
+            self._lose([text_of(named(name, "name"))], "of which an element is set")
             return YES
         key = text_of(name)
         before = self.variables.get(key)
@@ -512,7 +517,7 @@ class _Shell:
                 if appends and before
                 else items
             )
-            self._assign(key, joined(items), self._line(node), items=items, appends=appends, **how)
+            self._assign(key, joined(items), self._line(node), items=items, appends=appends, export=export)
             return YES
         now, self.variables = self.variables, self.variables if begin is None else begin
         value = self._text(given)
@@ -522,7 +527,7 @@ class _Shell:
                 self._lose([key], "a list to which a text is appended")
                 return YES
             value = (before.value if before else Value("", default=True)) + value
-        self._assign(key, value, self._line(node), appends=appends, **how)
+        self._assign(key, value, self._line(node), appends=appends, export=export)
         return YES
 
     def _declaration_command(self, node: Node) -> Truth:
@@ -600,7 +605,7 @@ class _Shell:
         before = dict(self.variables)
         for assignment in prefix:
             self._variable_assignment(assignment, export=True)
-        own = {text_of(one.child_by_field_name("name")) for one in prefix}
+        own = {text_of(named(one, "name")) for one in prefix}
         status = self._program(words, arguments, own, self._line(node), reads)
         if own:
             self.variables = before
@@ -652,7 +657,7 @@ class _Shell:
             at += 1
         return words[at:]
 
-    def _builtin(self, name: str, words: list[Value], arguments: list[Node], line: int) -> Truth:  # noqa: PLR0912
+    def _builtin(self, name: str, words: list[Value], arguments: list[Node], line: int) -> Truth:
         texts = [word.text for word in words]
         if name in ("exit", "return"):
             self._ended = name
@@ -857,7 +862,7 @@ class _Shell:
             return joined((self._text(child) for child in rest), "") if value.text or sign == "+" else EMPTY
         if sign in (":?", "?"):
             return value
-        return self._changed(value, sign, [child for child in rest], text)
+        return self._changed(value, sign, list(rest), text)
 
     def _changed(self, value: Value, sign: str, rest: list[Node], text: str) -> Value:
         """Return what ``${A//x/y}``, ``${A^^}`` and their like make of a value."""
@@ -937,7 +942,10 @@ def _unescaped(text: str) -> str:
 
 
 def _parsed(text: str) -> Node:
-    """Return the syntax tree of a script. Assignments that end a line are ended: the grammar goes on to the next one."""
+    """Return the syntax tree of a script.
+
+    Assignments that end a line are ended by a semicolon: the grammar goes on to the next line.
+    """
     source = text.encode()
     while True:
         tree = root("bash", source.decode())

@@ -1,4 +1,4 @@
-"""YAML: workflows, compose files, conda's recipes, Spack's environments; by the library, with the place of each value."""
+"""YAML: workflows, compose files, conda's recipes, Spack's environments; with the place of each value."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ class Scripts:
         return f"{self._random.choice(NAMES)}_{self._number}"
 
     def word(self) -> str:
-        return self._random.choice(("90", "120a", "121a-real", "-arch=sm_120a", "x", "12.0", "native", "ON", "120f;121a"))
+        return self._random.choice(
+            ("90", "120a", "121a-real", "-arch=sm_120a", "x", "12.0", "native", "ON", "120f;121a")
+        )
 
     def value(self) -> str:
         name, word = self.name(), self.word()
@@ -104,9 +106,18 @@ class Scripts:
             lambda: f"if({self.test()})\n{self.line()}\nelse()\n{self.line()}\nendif()",
             lambda: f"if({self.test()})\n{self.line()}\nelseif({self.test()})\n{self.line()}\nendif()",
             lambda: f"foreach(i 90 {self.word()})\nlist(APPEND {self.name()} ${{i}})\nendforeach()",
-            lambda: f"foreach(i IN LISTS {self.name()} ITEMS q)\n{self.line()}\nstring(APPEND {self.name()} \"${{i}}\")\nendforeach()",
-            lambda: f"function(f{self._number} one)\nset({self.name()} ${{one}} PARENT_SCOPE)\nset({self.name()} 1)\nendfunction()\nf{self._number}({self.word()})",
-            lambda: f"macro(m{self._number} one)\n{self.assignment()}\nset({self.name()} ${{one}})\nendmacro()\nm{self._number}({self.word()})",
+            lambda: (
+                f"foreach(i IN LISTS {self.name()} ITEMS q)\n{self.line()}\n"
+                f'string(APPEND {self.name()} "${{i}}")\nendforeach()'
+            ),
+            lambda: (
+                f"function(f{self._number} one)\nset({self.name()} ${{one}} PARENT_SCOPE)\n"
+                f"set({self.name()} 1)\nendfunction()\nf{self._number}({self.word()})"
+            ),
+            lambda: (
+                f"macro(m{self._number} one)\n{self.assignment()}\n"
+                f"set({self.name()} ${{one}})\nendmacro()\nm{self._number}({self.word()})"
+            ),
         )
         self._depth -= 1
         return made
@@ -118,11 +129,21 @@ def by_cmake(folder: Path, scripts: dict[int, str]) -> dict[str, str | None]:
     for number, text in scripts.items():
         parts.append(text)
         for name in (f"{one}_{number}" for one in NAMES):
-            parts.append(f'if(DEFINED {name})\nfile(APPEND out "{name}=${{{name}}}\\n")\nelse()\nfile(APPEND out "{name}\\n")\nendif()')
+            parts.append(
+                f'if(DEFINED {name})\nfile(APPEND out "{name}=${{{name}}}\\n")\n'
+                f'else()\nfile(APPEND out "{name}\\n")\nendif()'
+            )
     (folder / "all.cmake").write_text("\n".join(parts))
     cmake = vllm.cmake()
     assert cmake
-    ran = subprocess.run([cmake, "-P", "all.cmake"], cwd=folder, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, check=False)
+    ran = subprocess.run(
+        [cmake, "-P", "all.cmake"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin"},
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr[:500]
     found: dict[str, str | None] = {}
     for line in (folder / "out").read_text().splitlines():
@@ -147,6 +168,8 @@ def test_each_variable_is_what_cmake_makes_of_it(tmp_path: Path) -> None:
             known += 1
             text_of = ";".join(value.text for value in values or ())
             expected = made[name]
-            assert (text_of, values is None) == (expected or "", expected is None), f"{name} in script {number}:\n{text}"
+            assert (text_of, values is None) == (expected or "", expected is None), (
+                f"{name} in script {number}:\n{text}"
+            )
     assert known > 2000
     assert known > unknown, (known, unknown)

@@ -1,5 +1,6 @@
 """The reader of Python against Python: what a setup.py leaves in its list of flags and in the environment."""
 
+import ast
 import os
 import random
 from collections.abc import Callable
@@ -41,7 +42,7 @@ class Scripts:
             lambda: f"os.environ.get({key!r}, {word!r})",
             lambda: f"os.getenv({key!r}) or {word!r}",
             lambda: "';'.join(archs)",
-            lambda: f"';'.join(f'{{a}}f' for a in archs)",
+            lambda: "';'.join(f'{a}f' for a in archs)",
             lambda: f"'%s-%s' % ({word!r}, name)",
             lambda: f"'{{}}{word}'.format(name)",
             lambda: f"{word!r}.replace('.', '')",
@@ -70,14 +71,14 @@ class Scripts:
         key = self._random.choice(("ARCHS", "LIST", "MODE"))
         return self._any(
             lambda: f"flags.append('-arch=' + {self.value()})",
-            lambda: f"flags += ['-gencode', f'arch=compute_{{name}},code=sm_{{name}}']",
+            lambda: "flags += ['-gencode', f'arch=compute_{name},code=sm_{name}']",
             lambda: f"flags.extend([{self.value()}, '-D' + name])",
             lambda: f"name = {self.value()}",
             lambda: f"os.environ[{key!r}] = {self.value()}",
             lambda: f"os.environ.setdefault({key!r}, {self.value()})",
             lambda: f"archs = {self.value()}.split(';')",
             lambda: f"archs.append({self.value()})",
-            lambda: f"archs = [a + 'x' for a in archs]",
+            lambda: "archs = [a + 'x' for a in archs]",
             lambda: f"flags = flags + ['-x' + {self.value()}]",
             lambda: f"print('-gencode arch=compute_100a', {self.value()})",
             lambda: "'''os.environ['LIST'] = 12'''",
@@ -143,8 +144,6 @@ def test_flags_and_environment_are_what_python_leaves() -> None:
         except (AttributeError, IndexError, TypeError, ValueError):  # a script that fails says nothing
             continue
         module = _Module(Version("13.0"))
-        import ast
-
         module.run(ast.parse(text).body)
         mine = module._values["flags"]
         if not isinstance(mine, Many) or not mine.whole or any(item.unknown or item.condition for item in mine.items):
@@ -167,8 +166,6 @@ def test_the_environment_of_this_process_plays_no_part() -> None:
     os.environ["LIST"] = "9.0"
     try:
         module = _Module(Version("13.0"))
-        import ast
-
         module.run(ast.parse("os.environ.setdefault('LIST', '12.1a')").body)
     finally:
         del os.environ["LIST"]

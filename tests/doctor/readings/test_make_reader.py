@@ -12,6 +12,7 @@ from fp4patch.doctor.readings.reading import joined
 
 FILES = 2000
 NAMES = ("A", "B", "FLAGS", "LIST")
+_LETTERS = "ABFGILST"
 
 
 class Makefiles:
@@ -88,11 +89,6 @@ class Makefiles:
         )
 
 
-def simple(text: str) -> bool:
-    """Return whether no recursive variables refer to each other in a circle, with which make ends."""
-    return True
-
-
 def by_make(folder: Path, files: dict[int, str]) -> dict[str, str]:
     """The value of each variable, by make."""
     found: dict[str, str] = {}
@@ -102,16 +98,18 @@ def by_make(folder: Path, files: dict[int, str]) -> dict[str, str]:
     pending = list(files)
     while pending:
         (folder / "Makefile").write_text("".join(files[number] for number in pending) + "all:\n\t@true\n")
-        ran = subprocess.run(["make", "-s"], cwd=folder, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, check=False)
+        ran = subprocess.run(
+            ["make", "-s"], cwd=folder, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, check=False
+        )
         wrong = ran.stderr.partition("Recursive variable '")[2].partition("'")[0]
         if not ran.returncode:
             for line in ran.stdout.splitlines():
                 name, sign, value = line.partition("=")
-                if sign and name.strip("ABFLAGSIT").isdigit() and " " not in name:
+                if sign and name.strip(_LETTERS).isdigit() and " " not in name:
                     found[name] = " ".join(value.split())
             return found
         assert wrong, ran.stderr[:300]
-        pending.remove(int(wrong.lstrip("ABFLAGSIT")))
+        pending.remove(int(wrong.lstrip(_LETTERS)))
     return found
 
 
