@@ -82,7 +82,7 @@ class _Dockerfile:
 
     def _arg(self, node: Node) -> None:
         for pair in nodes(node, "arg_pair"):
-            name, default = text_of(named(pair, "name")), named(pair, "default")
+            name, default = text_of(named(pair, "name")), pair.child_by_field_name("default")
             line = line_of(pair)
             if name in self._variables and self._variables[name].items:
                 continue  # the environment comes before an argument
@@ -99,7 +99,7 @@ class _Dockerfile:
     def _env(self, node: Node) -> None:
         begin, after = self._variables, dict(self._variables)
         for pair in nodes(node, "env_pair"):
-            name, given = text_of(named(pair, "name")), named(pair, "value")
+            name, given = text_of(named(pair, "name")), pair.child_by_field_name("value")
             text = text_of(given) if given else ""
             if not any(child.type == "=" for child in pair.children) and not text.startswith(("'", '"')):
                 text = re.sub(r"(?<!\\)([ \t;&|<>()])", r"\\\1", text)

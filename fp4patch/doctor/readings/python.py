@@ -215,11 +215,15 @@ class _Module:
         name = node.target.id if isinstance(node.target, ast.Name) else ""
         if name and isinstance(values, Many) and values.whole and len(values.items) <= _LONGEST and not broken:
             for value in values.items:
-                self._values[name] = replace(value, condition="")
-                if value.condition:
-                    self._choose(UNKNOWN, value.condition, lambda: self.run(node.body), lambda: None)
-                else:
+
+                def run(value: Value = value) -> None:
+                    self._values[name] = replace(value, condition="")
                     self.run(node.body)
+
+                if value.condition:
+                    self._choose(UNKNOWN, value.condition, run, lambda: None)
+                else:
+                    run()
         else:
             for inner in ast.walk(node.target):
                 if isinstance(inner, ast.Name):

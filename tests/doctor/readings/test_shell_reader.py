@@ -93,7 +93,7 @@ class Scripts:
             lambda: f"env {self.name()}=12.0 {self.probe()}",
             lambda: f'env -u PROBE_OTHER {self.name()}="x${self.name()}" {self.probe()}',
             lambda: f"bash -ec 'probe {self._next()} \"${self.name()}\"'",
-            lambda: f'sh -c "{self.name()}=7 probe {self._next()} ${self.name()}"',
+            lambda: f'sh -c "{self.name()}=7 probe {self._next()} x"',
             lambda: f"{self.probe()} >/dev/null 2>&1",
             lambda: f"nice {self.probe()}",
             lambda: f"{self.probe()} | cat",
