@@ -33,7 +33,7 @@ _READERS = {
 }
 _FILES = re.compile("|".join(f"(?P<{kind}>{names})" for kind, names in _READERS.items()))
 # Example: TORCH_CUDA_ARCH_LIST
-_LOOKS = re.compile(r"arch|gencode|capabilit|gputargets|sm_1|nvcc|-D|definitions", re.IGNORECASE)
+_LOOKS = re.compile(r"arch|gencode|capabilit|gputargets|sm_1|nvcc|-D|definitions|1[0-2]\.\d[af]", re.IGNORECASE)
 """What a file has that says something about targets or macros."""
 
 
