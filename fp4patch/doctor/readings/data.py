@@ -16,7 +16,7 @@ from fp4patch.doctor.readings.names import list_name
 from fp4patch.doctor.readings.reading import Kind, Read, Reading, Value, Variable, unknown
 from fp4patch.doctor.readings.shell import ASSIGNMENT
 
-# Example: -DCMAKE_CUDA_ARCHITECTURES=120a
+# Example: -DC
 _FLAG = re.compile(r"\s*-{1,2}(?:gencode|generate-code|arch|gpu-architecture|D\w)")
 
 

@@ -32,7 +32,7 @@ _READERS = {
     r"|BUILD(?:\.bazel)?|.*\.bzl",
 }
 _FILES = re.compile("|".join(f"(?P<{kind}>{names})" for kind, names in _READERS.items()))
-# Example: TORCH_CUDA_ARCH_LIST
+# Example: gencode
 _LOOKS = re.compile(r"arch|gencode|capabilit|gputargets|sm_1|nvcc|-D|definitions|1[0-2]\.\d[af]", re.IGNORECASE)
 """What a file has that says something about targets or macros."""
 

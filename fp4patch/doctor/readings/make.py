@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _DEEPEST = 24
-# Example: -gencode arch=compute_121a,code=sm_121a
+# Example: -gencode
 _FLAG = re.compile(r"(?:^|\s)-{1,2}(?:gencode|generate-code|arch|gpu-architecture|D\w)")
 _KINDS = {"?=": Kind.DEFAULT, "+=": Kind.APPENDED}
 _SILENT = ("info", "warning", "error")

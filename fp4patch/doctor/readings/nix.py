@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Scope = dict[str, "Node"]
 # Example: preBuild
 _SCRIPT = re.compile(r"(?:pre|post)[A-Z]\w*|\w+Phase|\w*Hook|\w*[Ss]cript|buildCommand|text")
-# Example: -DCMAKE_CUDA_ARCHITECTURES=120a
+# Example: -DC
 _FLAG = re.compile(r"\s*-{1,2}(?:gencode|generate-code|arch|gpu-architecture|D\w)")
 _DEEPEST = 24
 _FEATURES = ("cmakeFeature", "cmakeOptionType", "cmakeBool")

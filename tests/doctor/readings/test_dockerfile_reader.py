@@ -13,7 +13,7 @@ from fp4patch.doctor.readings.reading import Read
 
 buildkit = pytest.importorskip("dockerfile", reason="BuildKit's parser has no wheel for this machine")
 
-FILES = 2000
+FILES = 300
 CUDA = Version("13.0")
 
 
