@@ -13,7 +13,7 @@ from fp4patch.doctor.readings.reading import Read
 
 buildkit = pytest.importorskip("dockerfile", reason="BuildKit's parser has no wheel for this machine")
 
-FILES = 300
+FILES = 2000
 CUDA = Version("13.0")
 
 
@@ -87,11 +87,11 @@ def by_buildkit(text: str) -> tuple[list[tuple[int, str]], list[list[str]]]:
     """The lines of each ENV and ARG with the names that it sets, and the words of each command of a RUN."""
     names, ran = [], list[list[str]]()
     for one in buildkit.parse_string(text):
-        if one.cmd == "ENV":
+        if one.cmd.upper() == "ENV":
             names += [(one.start_line, name) for name in one.value[::2]]
-        elif one.cmd == "RUN" and one.json:
+        elif one.cmd.upper() == "RUN" and one.json:
             ran.append(list(one.value))
-        elif one.cmd == "RUN":
+        elif one.cmd.upper() == "RUN":
             script = one.value[0]
             if one.heredocs:
                 script = one.heredocs[0].content
