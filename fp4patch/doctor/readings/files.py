@@ -34,7 +34,7 @@ _READERS = {
 _FILES = re.compile("|".join(f"(?P<{kind}>{names})" for kind, names in _READERS.items()))
 # Example: gencode
 _LOOKS = re.compile(
-    r"ARCH|cuda[_-]?arch|-arch|arch[=_]|gencode|apabilit|gpuTargets|sm_1|nvcc|NVCC|-D\w|definitions|1[0-2]\.\d[af]"
+    r"ARCH|cuda[_-]?arch|-arch|arch[=_]|gencode|apabilit|CAPABILIT|gpuTargets|sm_1|nvcc|NVCC|-D\w|definitions|1[0-2]\.\d[af]"
 )
 """What a file has that says something about targets or macros."""
 
