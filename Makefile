@@ -1,6 +1,7 @@
 # make demo   patch a real CUTLASS, prove the gain on bare sm_121 and on sm_120a, in about two minutes
 # make test   everything that CI runs
 # make check  lint, types and the fast tests, for the edit loop
+# make arm64  the image's stages for GB10's kind of processor, in emulation elsewhere (root)
 # make docs   the documentation as a searchable site, in build/site
 # make lock   the versions and hashes that both install, anew from pyproject.toml (needs uv)
 # Both need python >= 3.11, g++, git and make; the CUDA compiler comes from the package index into .venv.
@@ -19,7 +20,7 @@ export MYPY_CACHE_DIR ?= $(or $(FP4PATCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.
 # The tests start hundreds of Python processes: what one compiles, the others read, whatever the caller prefers.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: compiler demo test check style lint docs lock clean
+.PHONY: compiler demo test arm64 check style lint docs lock clean
 
 $(VENV)/.ready: pyproject.toml requirements.txt Makefile
 	@test -n "$(PYTHON)" || { echo "make: no python >= 3.11 with venv here; install one (Debian: apt install python3 python3-venv), or say make PYTHON=..." >&2; exit 1; }
@@ -50,6 +51,11 @@ PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test: style
 	$(BIN)/mypy & types=$$!; $(PYTEST); tests=$$?; wait $$types && exit $$tests
+
+arm64: $(VENV)/.ready
+	tests/engine/emulation.sh
+	FP4PATCH_REQUIRE_ENGINE=1 FP4PATCH_TEST_MACHINE=arm64 $(BIN)/pytest \
+	  tests/sass/test_arm64.py tests/images/test_cross.py tests/images/test_dockerfile_builds.py
 
 check: lint
 	$(PYTEST) --fast

@@ -25,6 +25,7 @@ ROOT = PACKAGE.parent
 # What each part may import at run time, beside itself: the arrows of the architecture.
 MAY_IMPORT: dict[str, Set[str]] = {
     "images": {"sources", "catalog", "edits", "cxx", "core"},
+    "stack": {"tree", "sources", "catalog", "edits", "cxx", "core"},
     "doctor": {"adapters", "images", "binaries", "tree", "proof", "sources", "catalog", "edits", "cxx", "core"},
     "adapters": {"catalog", "cxx", "core"},
     "binaries": {"sass", "proof", "sources", "catalog", "core"},
@@ -125,19 +126,20 @@ def test_an_expression_matches_the_examples_above_it() -> None:
 
 # Lines of each part, in all its files. If one grows by more than a twentieth, its line is changed, and says what for.
 SIZES = {
-    "commands": 3_592,
-    "core": 1_019,
+    "commands": 3_900,  # plan
+    "core": 1_360,  # the sandbox, with a table of system calls
     "catalog": 1_594,  # arguments of launches as tables, the record of releases
     "cxx": 1_501,
-    "edits": 4_360,
-    "tree": 1_935,  # who brought a file: git, pip, a release
+    "edits": 5_600,  # the reader of patch files: git, mails, quilt, Debian; effects of conditions
+    "tree": 2_240,  # who brought a file: git, pip, a release; files that come and go
     "proof": 5_183,  # a list of checks, and what a condition varies
-    "sass": 4_472,
+    "sass": 4_815,  # expressions in place of text
     "binaries": 2_602,
     "doctor": 8_021,  # a reader of each language that build files are written in
+    "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,
     "images": 868,
-    "sources": 710,
+    "sources": 860,  # histories and tags of clones
     "reference": 139,
     "cli": 426,  # with console.py
 }

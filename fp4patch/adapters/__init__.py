@@ -1,6 +1,6 @@
 """Interpreters of builds: one file for each target whose build must be run to know what it compiles for.
 
-An adapter runs the tree's own code, as a build would. It is no sandbox: SECURITY.md states what is executed.
+An adapter runs the tree's own code as a build would, in a sandbox. SECURITY.md states what is executed.
 """
 
 from collections.abc import Sequence

@@ -26,14 +26,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.target import Build, JitModule
 from fp4patch.core import process
-from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
+from fp4patch.core.arch import GB10, GPUS, Arch, Reach, made_by, reach
 from fp4patch.core.cuda import has, known_gpus, refused
 
 TIMEOUT = 120
 """Seconds for all questions about a tree; eight lists on two GPUs take half a second."""
 
 # Example: -gencode=arch=compute_120f,code=sm_120f
-_GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(sm|compute)_(\d+)(\d[af]?)")
+_GENCODE = re.compile(r"-gencode=arch=compute_(\w+),code=((sm|compute)_\w+)")
 """As FlashInfer writes it: machine code, or PTX."""
 _OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")
 """Other notations of the same name."""
@@ -74,7 +74,10 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, 
         command = [sys.executable, "-I", "-B", str(Path(__file__).with_name("flashinfer_run.py")), str(result)]
         command += [str(Path(packaging.__file__).parents[1])]
         try:
-            process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
+            asked = json.dumps(question)
+            process.run_confined(
+                command, result.parent, limit=TIMEOUT, folder=result.parent, environ=environ, text=asked
+            )
             written = result.read_bytes() if result.is_file() else b""
             answers = zip(_ANSWERS.validate_json(written), machines, strict=True)
             return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in answers]
@@ -108,8 +111,10 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTa
     for module in modules:
         made, beside = set[str](), set[str]()
         for flag in answer.flags.get(module.name, ()):
-            if target := _GENCODE.fullmatch(flag):
-                (made if target[1] == "sm" else beside).add(f"{target[2]}.{target[3]}")
+            target = _GENCODE.fullmatch(flag)
+            arch = made_by(target[1], target[2]) if target else None
+            if target and arch:
+                (made if target[3] == "sm" else beside).add(arch.torch)
             elif flag.startswith("-gencode=arch="):
                 return JitTargets({}, f"nvcc does not support {flag}")
             elif flag.startswith(_OTHERWISE):

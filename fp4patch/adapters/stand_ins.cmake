@@ -1,5 +1,5 @@
 # Stands in for what a CMakeLists.txt needs and `cmake -P` has not: fp4patch.adapters.vllm runs it first, after its
-# settings. Not a sandbox: the originals stay reachable (`_file`, `_execute_process`), and CMake has further commands.
+# settings. The originals stay reachable (`_file`, `_execute_process`): the kernel confines what they do.
 file(APPEND "${RUN_RECORD}" "cmake ${CMAKE_VERSION}\n")
 if(CMAKE_VERSION VERSION_LESS 3.18) # the first with cmake_language
   file(APPEND "${RUN_RECORD}" "wants 3.18\n")

@@ -2,8 +2,8 @@
 
 The whole CMakeLists.txt is evaluated by ``cmake -P``, with the tree's own functions, up to its end.
 Commands that need a compiler, a network or a build directory, and the usual ones that write, are replaced: they do
-nothing, or record (stand_ins.cmake). That makes a tree evaluable without a build. It is not a protection: the tree's
-CMake runs as a build would run it, and can start processes and write files.
+nothing, or record (stand_ins.cmake). That makes a tree evaluable without a build. What the tree's CMake does beside
+that is confined by the kernel (core/sandbox.py).
 
 PyTorch's part, from TORCH_CUDA_ARCH_LIST to the ``-gencode`` flags in CMAKE_CUDA_FLAGS, is done here: ``12.1a`` is
 compute_121a and sm_121a. PyTorch releases whose select_compute_arch.cmake does not support ``f`` stop at ``12.1f``
@@ -25,7 +25,7 @@ from packaging.version import Version
 from fp4patch.adapters.result import ON_AARCH64, BuildRow, JitTargets, Parts
 from fp4patch.catalog.target import Build
 from fp4patch.core import process
-from fp4patch.core.arch import GB10, GPUS, Arch, Reach
+from fp4patch.core.arch import GB10, GPUS, Arch, Reach, made_by
 from fp4patch.core.cuda import refused
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.lex_error import LexError
@@ -34,7 +34,7 @@ from fp4patch.core.wording import install
 from fp4patch.cxx.shape import functions
 from fp4patch.cxx.tokens import Kind, lex
 
-INSTALL = install("doctor")
+REMEDY = f"{install('doctor')}, or put a newer cmake on PATH"
 TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
 _DETECTED = {gpu: "12.1(2.0)" if gpu == GB10 else gpu.torch for gpu in GPUS}
@@ -147,7 +147,7 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
     """
     program = cmake()
     if program is None:
-        raise ToolchainError("there is no cmake", help=INSTALL)
+        raise ToolchainError("there is no cmake", help=REMEDY)
     record, script = scratch / "record", scratch / "build.cmake"
     cutlass = scratch / "cutlass-include"
     (cutlass / "cutlass").mkdir(parents=True, exist_ok=True)
@@ -175,11 +175,12 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
     for processor, prefix in _PROCESSORS.items():
         record.write_text("")
         try:
-            done = process.run([program, f"-DRUN_PROCESSOR={processor}", "-P", script], limit=TIMEOUT, folder=tree)
+            command: list[str | Path] = [program, f"-DRUN_PROCESSOR={processor}", "-P", script]
+            done = process.run_confined(command, scratch, limit=TIMEOUT, folder=tree)
         except TimeoutError as error:
             return BuildRow(cuda, arch_list, (), error=f"cmake {error.strerror}")
         except OSError as error:
-            raise ToolchainError(f"{program} {error.strerror}", help=INSTALL) from error
+            raise ToolchainError(f"{program} {error.strerror}", help=REMEDY) from error
         told = record.read_text(encoding="utf-8", errors="replace")
         row = _recorded(row, told, paths, prefix)
         if done.status:
@@ -196,10 +197,10 @@ def _blame_cmake(program: str, record: str, said: str) -> None:
     wanted = re.search(r"^wants (.*)$", record, re.MULTILINE)
     if own is None:
         words = said.strip().splitlines() or ["no output"]
-        raise ToolchainError(f"{program} does not run: {words[0]}", help=INSTALL)
+        raise ToolchainError(f"{program} does not run: {words[0]}", help=REMEDY)
     if wanted:
         why = f"CMake {own[1]}, which is too old for this tree; {wanted[1]} is needed"
-        raise ToolchainError(f"{program} is {why}", help=INSTALL)
+        raise ToolchainError(f"{program} is {why}", help=REMEDY)
 
 
 def _reason(said: str) -> str:
@@ -226,8 +227,9 @@ def _recorded(row: BuildRow, record: str, paths: Mapping[str, str], prefix: str)
         command, _, listed = rest.partition(" ")
         for name, what, value in _parts(command, listed.split(";")):
             subject = prefix + name
-            for kind_of_code, number in _GENCODE.findall(value):
-                code[kind_of_code].setdefault(subject, set()).add(Arch.parse(number).torch)
+            for virtual, target, kind_of_code in _GENCODE.findall(value):
+                arch = made_by(virtual, target) or Arch.parse(target)
+                code[kind_of_code].setdefault(subject, set()).add(arch.torch)
             other = " ".join(_GENCODE.sub("", value).split())
             for path, stands_for in paths.items():
                 other = other.replace(path, stands_for)
@@ -240,7 +242,7 @@ def _recorded(row: BuildRow, record: str, paths: Mapping[str, str], prefix: str)
 
 
 # Example: -gencode arch=compute_120f,code=sm_120f
-_GENCODE = re.compile(r"-gencode[ =]arch=compute_\d+[af]?,code=(sm|compute)_(\d+[af]?)")
+_GENCODE = re.compile(r"-gencode[ =]arch=compute_(\d+[af]?),code=((sm|compute)_\d+[af]?)")
 # Example: 8.0,9.0a+PTX
 _ARCHS = re.compile(r"\d+\.\d[af]?(\+PTX)?(,\d+\.\d[af]?(\+PTX)?)*")
 """A list of architectures, which a generator of kernels gets."""

@@ -93,9 +93,9 @@ def _family(item: Any) -> Iterator[Any]:
 
 
 def _filled(value: Any, binding: Mapping[str, Any]) -> Any:
-    """Return a value with the names of a family replaced in its strings."""
+    """Return a value with the names of a family replaced in its strings and keys."""
     if isinstance(value, dict):
-        return {key: _filled(below, binding) for key, below in value.items()}
+        return {_filled(key, binding): _filled(below, binding) for key, below in value.items()}
     if isinstance(value, list):
         return [_filled(below, binding) for below in value]
     if not isinstance(value, str) or "{" not in value:

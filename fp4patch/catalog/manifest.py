@@ -21,6 +21,8 @@ from fp4patch.core.store import files_hash
 from fp4patch.core.wording import suggested
 
 T = TypeVar("T")
+ALONE = "stack"
+"""Name of the variant of patches that the catalog does not have, and of no others."""
 
 DATA = ("patches", "variants", "encoders", "records")
 """Directories of the data, below the root of a catalog."""
@@ -51,9 +53,17 @@ class Catalog:
     def including(self, outside: Sequence[Patch]) -> "Catalog":
         """Return a catalog whose variants apply these patches too, each ahead of the variant's own.
 
-        Refused: one has the name of another patch.
+        It has the variant ``ALONE`` of nothing else. Refused: one has the name of another patch.
         """
-        patches, variants = dict(self.patches), dict(self.variants)
+        alone = Variant(
+            name=ALONE,
+            title="the patches of --with alone",
+            summary="",
+            cost="",
+            arch=tuple(dict.fromkeys(arch for variant in self.variants.values() for arch in variant.arch)),
+            targets={name: VariantTarget(patches=()) for name in self.targets},
+        )
+        patches, variants = dict(self.patches), self.variants | {ALONE: alone}
         for patch in reversed(outside):
             if patch.id in patches:
                 raise Refused(f"there are two patches {patch.id}", help="give the directory of one another name")

@@ -1,10 +1,10 @@
-"""Patches of directories outside of the catalog: each is one unified diff, applied ahead of a variant's own patches.
+"""Patches outside of the catalog: each is one diff, of a directory or of a stack, ahead of a variant's own patches.
 
 A tree keeps the diff of such a patch with its receipt, so that the directory is not needed again.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,19 +14,45 @@ from fp4patch.catalog.reading import Reader
 from fp4patch.core.errors import ManifestError, Refused
 from fp4patch.core.lex_error import LexError
 from fp4patch.edits import Diff
+from fp4patch.edits.patch_file import Commit, FileChange
+from fp4patch.edits.patch_file import read as read_patch
+from fp4patch.edits.patch_text import patch_text
 
 is_name = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII).fullmatch
 is_link = re.compile(r"https?://[!-~]+").fullmatch
 _KEYS = frozenset(("name", "target", "version", "title", "reason", "link", "applies", "retire", "edits", "directory"))
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a patch is from: the stack, and its file in that. Empty: it is a directory of its own."""
+
+    stack: str = ""
+    """Name of the stack."""
+    stack_sha256: str = ""
+    """Hash of the names, the files and the order of its patches."""
+    file_sha256: str = ""
+    """Hash of the file as it is in the stack."""
+    merged: bool = False
+    """True if the diff is that of a three-way merge onto this release, and not that of the file."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OutsidePatch(Patch):
-    """A patch that consists of one unified diff, and that the catalog does not have."""
+    """A patch that consists of one diff, and that the catalog does not have."""
 
     file: str
     """Name of the diff in its directory."""
     diff: bytes
+    origin: Origin = Origin()
+    base: str = ""
+    """Release, or commit, that it was made for; empty if nobody says it."""
+
+    @property
+    def commit(self) -> Commit:
+        """The patch as a commit."""
+        changes = tuple(edit.file_change for edit in self.edits if edit.file_change)
+        return Commit(subject=self.title, description=self.reason, link=self.link, changes=changes)
 
     @property
     def contents(self) -> dict[str, bytes]:
@@ -36,7 +62,7 @@ class OutsidePatch(Patch):
     @property
     def files(self) -> tuple[str, ...]:
         """The files that the diff changes."""
-        return tuple(edit.named_file for edit in self.edits)
+        return tuple(path for edit in self.edits if edit.file_change for path in edit.file_change.paths)
 
 
 def read(folder: Path, targets: Collection[str]) -> OutsidePatch:
@@ -72,13 +98,48 @@ def read(folder: Path, targets: Collection[str]) -> OutsidePatch:
             raise AssertionError("checked above")
 
 
-def kept(id_: str, link: str, diff: bytes) -> OutsidePatch:
+def as_name(text: str) -> str:
+    """Return the name of a patch for the name of a file."""
+    name = re.sub(r"[^\w.-]+", "-", text, flags=re.ASCII)
+    return name if is_name(name) else f"p{name}"
+
+
+def of_commit(commit: Commit, name: str, target: str, *, reason: str, retire: str, origin: Origin) -> OutsidePatch:
+    """Return a commit of a patch file as a patch."""
+    diff = patch_text(commit).encode()
+    edit = Diff(file=f"{name}.patch", sha256=sha256(diff).hexdigest())
+    return OutsidePatch(
+        name=name,
+        target=target,
+        title=commit.subject or name,
+        reason=reason or commit.description,
+        link=commit.link,
+        applies=">=0",
+        retire=retire,
+        edits=edit.of_files(diff),
+        file=edit.file,
+        diff=diff,
+        origin=origin,
+    )
+
+
+def with_changes(patch: OutsidePatch, changes: Sequence[FileChange]) -> OutsidePatch:
+    """Return a patch with the diff of a merge in the place of its own."""
+    diff = patch_text(replace(patch.commit, changes=tuple(changes))).encode()
+    edit = Diff(file=patch.file, sha256=sha256(diff).hexdigest())
+    return replace(patch, diff=diff, edits=edit.of_files(diff), origin=replace(patch.origin, merged=True))
+
+
+def kept(id_: str, link: str, diff: bytes, origin: Origin) -> OutsidePatch:
     """Return the patch of which a tree kept the diff. Refused: the diff is not one that was applied."""
     target, _, name = id_.partition("/")
     edit = Diff(file="kept.diff", sha256=sha256(diff).hexdigest())
-    patch = Patch(name=name, target=target, title=name, reason=link, link=link, applies=">=0", retire="", edits=(edit,))
     try:
-        return _outside(patch, edit, diff)
+        title = read_patch(diff).commits[0].subject or name
+        patch = Patch(
+            name=name, target=target, title=title, reason=link, link=link, applies=">=0", retire="", edits=(edit,)
+        )
+        return replace(_outside(patch, edit, diff), origin=origin)
     except LexError as error:
         raise Refused(f"the diff that was kept of {id_!a} is none: {error}", help="look at it") from error
 

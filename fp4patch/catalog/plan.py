@@ -1,6 +1,6 @@
 """Variant × identified tree: which edits each file gets, in order."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -44,30 +44,27 @@ class Plan:
     variant: str
     patches: tuple[Patch, ...]
     edits: tuple[Planned, ...]
-    """All of them, also one that no file is found for."""
+    """All that search for their files, also one that no file is found for."""
     candidates: CandidateFiles
     """The tree's source files that its patches may be about, but for the trees of other targets in it."""
     read: Read
+    """Reads what the diffs make of the pristine bytes."""
     passing: Passing
 
     @cached_property
     def files(self) -> dict[str, tuple[Planned, ...]]:
         """The edits of each file. An edit that searches for its files is named at each that it may be about."""
         files: dict[str, list[Planned]] = {}
-        named = {planned.edit.named_file for planned in self.edits}
         for planned in self.edits:
-            for file in self._files_of(planned.edit, named):
+            for file in self._files_of(planned.edit):
                 files.setdefault(file, []).append(planned)
         return {file: tuple(found) for file, found in files.items()}
 
-    def _files_of(self, edit: Edit, named: Set[str]) -> Iterator[str]:
-        """Yield the files that an edit may be about. A diff may have added what it is about to a file."""
-        if edit.named_file:
-            yield from () if self.read(edit.named_file) is None else (edit.named_file,)
-            return
+    def _files_of(self, edit: Edit) -> Iterator[str]:
+        """Yield the files that an edit may be about."""
         looks = frozenset(edit.looks(edit.language))
         for file in self.candidates.matching(edit.search):
-            if edit.reads or file in named:
+            if edit.reads:
                 yield file
                 continue
             content = self.read(file)

@@ -11,11 +11,14 @@ from rich.console import Group, RenderableType
 
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.options import TREES, WITH, json_option, variant_option
+from fp4patch.catalog.outside import OutsidePatch
+from fp4patch.commands.options import FOLDER, TREES, WITH, json_option, variant_option
 from fp4patch.console import Hanging, emit, printable, problems, show, verbatim
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 from fp4patch.core.results import State
 from fp4patch.core.wording import counted, joined
+from fp4patch.edits.patch_text import git_diff
+from fp4patch.stack.read import named
 from fp4patch.tree import apply as trees_
 from fp4patch.tree.apply import Applied, ApplyState, NoVariantError, TreeResult
 from fp4patch.tree.receipt import Remainder
@@ -25,6 +28,15 @@ from fp4patch.tree.receipt import Remainder
 @TREES
 @variant_option(required=False)
 @WITH
+@click.option("--merge", "merges", is_flag=True, help="Merge patches of --with that do not fit exactly, and show it.")
+@click.option(
+    "--clone",
+    "clones",
+    metavar="DIR",
+    multiple=True,
+    type=FOLDER,
+    help="For --merge: a clone with the files that the patches were made for. Repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the changes that apply would make, and make none.")
 @click.option("--check", is_flag=True, help="Like --dry-run, and exit 1 if anything would change.")
 @click.option("--diff", is_flag=True, help="Also print a unified diff, and why edits have nothing to do.")
@@ -34,6 +46,8 @@ def apply(
     trees: tuple[Path, ...],
     variant: str | None,
     outside: tuple[Path, ...],
+    merges: bool,
+    clones: tuple[Path, ...],
     dry_run: bool,
     check: bool,
     diff: bool,
@@ -46,7 +60,11 @@ def apply(
     """
     try:
         write = not (dry_run or check)
-        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=outside)
+        patches: Sequence[OutsidePatch] = named(outside, load().targets)
+        if merges:
+            patches, said = merged_onto(trees, patches, clones, target_version)
+            show(said, err=as_json)
+        applied = trees_.apply(trees, variant, write=write, version=target_version, outside=patches)
     except NoVariantError as error:
         applied = _without_variant(trees, error)
     report(applied, diff=diff, as_json=as_json)
@@ -63,6 +81,26 @@ def revert(trees: tuple[Path, ...], as_json: bool) -> None:
     The receipts are removed too.
     """
     report(trees_.revert(trees), diff=False, as_json=as_json)
+
+
+def merged_onto(
+    trees: tuple[Path, ...], patches: Sequence[OutsidePatch], clones: tuple[Path, ...], version: str | None
+) -> tuple[list[OutsidePatch], RenderableType]:
+    """Return the patches as they apply to the trees, and the merges in words and as diffs. Refused: a conflict."""
+    from fp4patch.stack.merge import merge_onto  # noqa: PLC0415 - only a merge needs git
+
+    known = identify_all(trees, load(), version)
+    if len({tree.target.name for tree in known}) < len(known):
+        raise UsageError("two trees of one kind need two merges", help="name one of them at a time with --merge")
+    made, lines = list[OutsidePatch](), list[RenderableType]()
+    for merged in merge_onto(known, patches, clones).values():
+        made += merged.patches
+        for patch in merged.patches:
+            if patch.name in merged.merged:
+                lines.append(_line("", f"{patch.name} is merged onto this release; its diff here is"))
+                lines.append(verbatim(git_diff(patch.commit.changes)))
+        lines += [_line("", f"{name}: a merge changes nothing, the release has it") for name in merged.retired]
+    return made, Group(*lines)
 
 
 def _without_variant(trees: tuple[Path, ...], error: NoVariantError) -> Applied:

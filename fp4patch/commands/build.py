@@ -116,7 +116,7 @@ def plan_only(request: BuildRequest, folder: Path | None) -> DryRun:
         context=str(place),
         written=folder is not None,
         files={name: len(data) for name, data in files.items()},
-        notes=request.archs.notes,
+        notes=(*request.archs.notes, *engine.notes((), request)),
     )
 
 
@@ -126,15 +126,15 @@ def build_image(request: BuildRequest, folder: Path | None) -> Built:
     An interrupt stops the engine's build and leaves no context behind.
     """
     begun = time.monotonic()
-    own = engine.own_platforms(request.buildx.builder, needs_engine=not (request.output or request.buildx.push))
-    if problems := engine.check(own, request):
+    nodes = engine.nodes(request.buildx.builder, needs_engine=not (request.output or request.buildx.push))
+    if problems := engine.check(nodes, request):
         raise ImageError("this engine cannot build it", problems=problems)
-    for note in (*request.archs.notes, *engine.notes(own, request)):
+    for note in (*request.archs.notes, *engine.notes(nodes, request)):
         logging.getLogger(__name__).warning("note: %s", note)
     labels = provenance.labels(request)
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
         place = folder or Path(work) / "context"
-        _write(place, context.files(request, _machines(request, own)))
+        _write(place, context.files(request, _machines(request, nodes)))
         iid = Path(work) / "iid"
         words = command.compose(request, place, labels, iid=iid)
         _run(words, request.target)
@@ -147,9 +147,9 @@ def build_image(request: BuildRequest, folder: Path | None) -> Built:
         )
 
 
-def _machines(request: BuildRequest, own: Sequence[str]) -> tuple[str, ...]:
-    """Return ``x86_64``, ``aarch64``: what the image's wheels must be for. ``own``: the engine's platforms."""
-    platforms = request.buildx.platforms or own[:1]
+def _machines(request: BuildRequest, nodes: Sequence[engine.Node]) -> tuple[str, ...]:
+    """Return ``x86_64``, ``aarch64``: what the image's wheels must be for."""
+    platforms = request.buildx.platforms or [node.own for node in nodes[:1]]
     named = [MACHINES.get(name, name) for _, name, *_ in (text.split("/") for text in platforms if "/" in text)]
     return tuple(named) or (platform.machine(),)
 

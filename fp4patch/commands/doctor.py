@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from fp4patch.commands.options import NAME, cuda_releases, gpu_names, json_option, torch_archs
+from fp4patch.commands.options import NAME, TRUST_TREE, cuda_releases, gpu_names, json_option, torch_archs
 from fp4patch.console import emit, show
 from fp4patch.core.errors import EXIT_REFUSED, UsageError
 
@@ -40,6 +40,7 @@ from fp4patch.core.errors import EXIT_REFUSED, UsageError
     " (GPU:variant=NAME); then :only=PATTERN or :except=PATTERN selects files.",
 )
 @click.option("--details", is_flag=True, help="List every file with its code, and a tree's patches.")
+@TRUST_TREE
 @json_option("fp4patch.doctor.result:DoctorReport")
 def doctor(
     paths: tuple[str, ...],
@@ -57,8 +58,8 @@ def doctor(
     Python or virtual environment, or a log (- is standard input). Of an image or a directory by `fp4patch build`, the
     labels and the proof are checked too.
 
-    Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would. Their
-    usual ways to write are replaced, which is a convenience and not a protection.
+    Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would, in a
+    sandbox of the kernel.
 
     Exit status: 0 if no answer is no, 1 if one is or if nothing was judged, 2 if a PATH or a GPU does not exist. With
     --require: 0 if all requirements are met and everything was read, else 1.

@@ -20,16 +20,15 @@ from fp4patch.core.document import Report
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.results import Drift, NothingToDo, State
+from fp4patch.core.results import Drift, NothingToDo, Outcome, State
 from fp4patch.core.tree_path import not_built
 from fp4patch.core.wording import counted
 from fp4patch.edits import Diff
-from fp4patch.edits.diff import FileDiff, FileSection, decoded, sections
-from fp4patch.edits.fold import rewrite
+from fp4patch.edits.diff import File, FileDiff, changed
+from fp4patch.edits.patch_file import FileChange, read
 from fp4patch.sources.archive import read_files
 from fp4patch.sources.index import download, place
 
-_URL = re.compile(r"https?://[^\s<>\"')]*[\w/]")
 # Example: https://github.com/vllm-project/vllm/pull/12345/files
 _PULL = re.compile(r".*/(?:pull|merge_requests)/(\d+)(?:[/.].*)?")
 _TOML = """\
@@ -92,8 +91,8 @@ def make(
     """
     content = diff.read_bytes()
     try:
-        text = decoded(content)
-        head, parts = text.partition("diff --git ")[0], sections(text)
+        patch_file = read(content)
+        parts, commit = patch_file.changes, patch_file.commits[0]
         left_out = tuple(part.path for part in parts if _is_left_out(part))
         if len(left_out) == len(parts):
             raise Refused(f"{diff} changes nothing that is built", help="it needs no patch")
@@ -105,7 +104,7 @@ def make(
         raise Refused(f"{diff}: {error}", help="take the diff of the whole pull request, as git writes it") from error
     named = re.fullmatch(r"(?:pr-?)?(\d+)\.(?:diff|patch)", diff.name)
     pulls = f"{target.git.removesuffix('.git')}/pull/{named[1]}" if named else ""
-    address = link or next(iter(_URL.findall(head)), pulls)
+    address = link or commit.link or pulls
     if not outside.is_link(address):
         raise UsageError("which address is the diff from?", help="name it with --link, for example a pull request")
     pull = _PULL.fullmatch(urlsplit(address).path)
@@ -119,10 +118,9 @@ def make(
     folder = parent / name
     if folder.exists():
         raise UsageError(f"{folder} exists", help="move it away, or work in another directory")
-    subject = re.search(r"^Subject: (?:\[[^]]*\] ?)?(.+)$", head, re.MULTILINE)
     texts = {
         "target": target.name,
-        "title": printable(subject[1]) if subject else address,
+        "title": printable(commit.subject) or address,
         "link": address,
         "applies": _specifier(states),
     }
@@ -134,7 +132,7 @@ def make(
     return NewPatch(patch.id, folder, address, patch.applies, states, left_out)
 
 
-def _is_left_out(part: FileSection) -> bool:
+def _is_left_out(part: FileChange) -> bool:
     """Return whether a part of a diff changes nothing that is built or installed."""
     hidden = any(name.startswith(".") and name != ".." for name in part.path.split("/"))
     return hidden or not_built(part.path) is not None or part.path.endswith((".md", ".rst"))
@@ -155,15 +153,15 @@ def _tried(
         raise UsageError(f"no release of {target.name} is in the cache", help=f"name some with --release: {known}")
     for number, archive in enumerate(archives):
         on_progress(Step(number, len(archives), f"{target.name} {archive.version}"))
-        texts = read_files(download(archive, lambda _: None), archive.subtree, {edit.named_file for edit in edits})
-        states = {_state(edit, texts.get(edit.named_file)) for edit in edits}
+        named = {path for edit in edits for path in edit.whole.paths}
+        texts = read_files(download(archive, lambda _: None), archive.subtree, named)
+        files = {path: File(text.decode("utf-8", "surrogateescape")) for path, text in texts.items()}
+        outcomes = changed([edit.whole for edit in edits], files.get).outcomes
+        states = {_state(outcome) for outcome in outcomes}
         yield archive.version, states.pop() if len(states) == 1 else State.DRIFTED
 
 
-def _state(edit: FileDiff, content: bytes | None) -> State:
-    if content is None:
-        return State.DRIFTED
-    (outcome,) = rewrite(content.decode("utf-8", "surrogateescape"), edit, lambda _: "").outcomes
+def _state(outcome: Outcome) -> State:
     if isinstance(outcome, Drift):
         return State.DRIFTED
     return State.UPSTREAMED if isinstance(outcome, NothingToDo) else State.PRISTINE

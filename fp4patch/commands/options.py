@@ -38,10 +38,25 @@ WITH = click.option(
     metavar="DIR",
     multiple=True,
     type=FOLDER,
-    help="Apply the diff in this directory first; see `fp4patch new-patch`. Repeatable.",
+    help="Apply the patches in this directory first: a stack, or one of `fp4patch new-patch`. Repeatable.",
 )
 JOBS = click.option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
+)
+
+
+def _trust(_context: click.Context, _parameter: click.Parameter, trusted: bool) -> None:
+    from fp4patch.core.process import Trust  # noqa: PLC0415 - each command loads what it uses
+
+    Trust.trees = trusted
+
+
+TRUST_TREE = click.option(
+    "--trust-tree",
+    is_flag=True,
+    expose_value=False,
+    callback=_trust,
+    help="Run what a tree's build says with your rights, and not in a sandbox.",
 )
 
 

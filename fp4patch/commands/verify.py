@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.options import FILE, JOBS, TREES, arch_names, schema_option, variant_option
+from fp4patch.commands.options import FILE, JOBS, TREES, TRUST_TREE, arch_names, schema_option, variant_option
 from fp4patch.console import as_json, show, write
 from fp4patch.core.errors import EXIT_REFUSED
 
@@ -44,6 +44,7 @@ from fp4patch.core.errors import EXIT_REFUSED
     help="Execute the machine code on the host, for all inputs.",
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
+@TRUST_TREE
 @click.option("--details", is_flag=True, help="Print all rows, executions and probes that did not run.")
 def verify(
     trees: tuple[Path, ...],

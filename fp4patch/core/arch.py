@@ -6,7 +6,7 @@ The rules are those of the CUDA programming guide, "Compute capability and featu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -131,6 +131,30 @@ def nearest(gpu: Arch, code: Collection[Arch], ptx: Collection[Arch]) -> Arch | 
     cubins = [arch for arch in code if arch.runs_on(gpu)]
     fitting = cubins or [arch for arch in ptx if arch.compiles_on(gpu)]
     return max(fitting, key=lambda arch: (arch.major, arch.minor, ("", "f", "a").index(arch.suffix)), default=None)
+
+
+def made_by(arch: str, code: str) -> Arch | None:
+    """Return the target of what nvcc makes of ``-gencode arch=ARCH,code=CODE``: machine code for ``sm_121a``, or PTX.
+
+    The suffix is that of ``arch``: ``compute_120f`` with ``sm_120`` is sm_120f, and ``compute_120`` with ``sm_120f``
+    has no FP4 instruction. None: nvcc refuses the pair, or it makes no target (``compute_120`` with ``sm_120a``).
+    """
+    try:
+        virtual, real = Arch.parse(arch), Arch.parse(code)
+    except ValueError:
+        return None
+    made: Arch | None
+    if code.startswith("compute_") or virtual == real:
+        return real
+    if virtual.suffix == "f":
+        made = real if real.suffix else replace(real, suffix="f")
+    elif real.suffix == "f":
+        made = real.gpu
+    else:
+        made = real if not real.suffix or real.major < 10 else None
+    alone = virtual.suffix or real.suffix == "f"
+    fits = virtual.suffix != "a" and virtual.gpu <= real.gpu and (virtual.major == real.major or not alone)
+    return made if fits else None
 
 
 GB10 = Arch(12, 1)

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.core.errors import ProofError
+from fp4patch.core import sandbox
+from fp4patch.core.errors import ProofError, ToolchainError
 
 LIMIT = 1800.0
 """Seconds that a compiler or disassembler may take. The longest known compilation, an NVFP4 GEMM, takes two minutes."""
@@ -96,6 +97,44 @@ def run(
     process = _start(command, folder, environ)
     out, err = _finish(process, limit, text)
     return Done(process.returncode, out, err)
+
+
+class Trust:
+    """Whether what a tree's own code does is run as a build would run it, or in a sandbox."""
+
+    trees = False
+
+
+def run_confined(
+    command: Sequence[str | Path],
+    scratch: Path,
+    *,
+    limit: float,
+    folder: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    text: str = "",
+) -> Done:
+    """Run a program that does what a source tree says, in the sandbox of ``sandbox.py``: it writes below ``scratch``.
+
+    The program is named by an absolute path. OSError is raised as by :func:`run`, and ToolchainError where this machine
+    has no sandbox and :class:`Trust` does not do without.
+    """
+    if Trust.trees:
+        return run(command, limit=limit, folder=folder, environ=environ, text=text)
+    lack = sandbox.missing()
+    if not lack:
+        confined = [sys.executable, "-I", "-S", "-B", sandbox.__file__, scratch.resolve(), *command]
+        done = run(confined, limit=limit, folder=folder, environ=environ, text=text)
+        if done.status == sandbox.NOT_STARTED and done.err.startswith(f"{command[0]}: "):
+            reason = done.err.strip().removeprefix(f"{command[0]}: ")
+            raise OSError(errno.ENOEXEC, f"does not run: {reason}")
+        if done.status != sandbox.NOT_CONFINED or not done.err.startswith(sandbox.NAME):
+            return done
+        lack = done.err.strip().removeprefix(f"{sandbox.NAME}: ")
+    raise ToolchainError(
+        f"a tree's own code is run in a sandbox, and there is none: {lack}",
+        help="--trust-tree runs it with your rights, as a build would; SECURITY.md says what that is",
+    )
 
 
 def _start(

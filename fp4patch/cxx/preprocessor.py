@@ -130,6 +130,8 @@ class Preprocessor:
     """The file of a path that ``include`` returned."""
     include: Callable[[str, str], str] = lambda _path, _name: ""
     """The path of the file that an ``#include`` in another file names; nothing if it is not part of the project."""
+    undefined: Callable[[str], object] = lambda _name: False
+    """Tells if a macro is known not to be defined, until a file defines it."""
 
     def __post_init__(self) -> None:
         """Add what nvcc defines in the device pass."""
@@ -199,7 +201,8 @@ class Preprocessor:
             if word in self.macros:
                 missing.extend([word] if self.macros[word].undecided else [])
                 return None if self.macros[word].undecided else 1
-            if word in self._own or word.startswith("__CUDA_ARCH") or _NOT_DEFINED.fullmatch(word):
+            known = word in self._own or word.startswith("__CUDA_ARCH") or _NOT_DEFINED.fullmatch(word)
+            if known or self.undefined(word):
                 return 0  # the project defines it elsewhere, or for other targets
             missing.append(word)
             return None

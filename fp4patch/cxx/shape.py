@@ -189,3 +189,40 @@ def template_choices(source: Source) -> set[int]:
         if of_template and (found[1] or "else" in rest):
             lines.add(source.line(start))
     return lines
+
+
+def bodies(source: Source) -> Iterator[tuple[int, int, str]]:
+    """Yield first token, the token behind the last one, and name of each function with a body, also of classes."""
+    open_: list[bool] = []  # of each open brace, whether it is that of a function
+    saved: list[tuple[list[bool], int]] = []
+    names = {directive.index: directive.name for directive in source.directives}
+    head, directive = 0, -1
+    begun: tuple[int, str, int] | None = None
+    for at, word in enumerate(source.words):
+        of = source.directive_of[at]
+        if of >= 0:
+            if of != directive:
+                directive, name = of, names[of]
+                if name in ("if", "ifdef", "ifndef"):
+                    saved.append((list(open_), head))
+                elif name.startswith("el") and saved:
+                    open_, head = list(saved[-1][0]), saved[-1][1]
+                elif name == "endif" and saved:
+                    saved.pop()
+            continue
+        if word == "{":
+            words = [w for n, w in enumerate(source.words[head:at], head) if source.directive_of[n] < 0]
+            is_function = begun is None and _is_function(words)
+            if is_function:
+                begun = (head, _function_name(words), len(open_))
+            open_.append(is_function)
+            head = at + 1
+        elif word == "}":
+            if open_:
+                open_.pop()
+            if begun and len(open_) <= begun[2]:
+                yield begun[0], at + 1, begun[1]
+                begun = None
+            head = at + 1
+        elif word == ";":
+            head = at + 1

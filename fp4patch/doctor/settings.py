@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
-from fp4patch.core.arch import PTX, Arch, elements
+from fp4patch.core.arch import PTX, Arch, elements, made_by
 from fp4patch.core.document import HIDDEN, Document
 from fp4patch.doctor.readings import commands, files
 from fp4patch.doctor.readings.names import ListName, list_name
@@ -371,13 +371,11 @@ def _gencode(place: str, value: Value) -> Setting:
     made, texts, unknown = list[Arch](), list[Arch](), ""
     for part in elements(re.sub(r"[\"'\[\]\\]", " ", found["code"])):
         target = re.fullmatch(r"(sm|compute|lto)_(\d{2,3}[af]?)", part)
-        if target:
-            (texts if target[1] == "compute" else made).append(Arch.parse(target[2]))
+        one = made_by(found["arch"].strip(), part.replace("lto_", "sm_")) if target else None
+        if target and one:
+            (texts if target[1] == "compute" else made).append(one)
         else:
             unknown = part
-    # nvcc makes sm_120 of compute_120f with the family's instructions: it calls ptxas for sm_120f.
-    family = re.fullmatch(r"compute_(\d{2,3}f)", found["arch"].strip())
-    made = [Arch.parse(family[1]) if family and arch == Arch.parse(family[1]).gpu else arch for arch in made]
     return Setting(place, "-gencode", value.text, tuple(made), tuple(texts), unknown)
 
 

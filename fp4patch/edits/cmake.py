@@ -92,15 +92,18 @@ _TRUE = frozenset({"1", "ON", "YES", "TRUE", "Y"})
 _FALSE = frozenset({"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"})
 
 
+def constant(text: str) -> bool | None:
+    """Tell whether a text is true whatever is set, or false; None for the name of a variable, or any other text."""
+    word = text.upper()
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
 def _constant(arguments: Sequence[Argument]) -> bool | None:
     """Tell whether the condition of an ``if`` holds whatever is set; None where that depends on a variable."""
-    words = [argument.text.upper() for argument in arguments]
-    if words[:1] == ["NOT"]:
+    if [argument.text.upper() for argument in arguments[:1]] == ["NOT"]:
         inner = _constant(arguments[1:])
         return None if inner is None else not inner
-    if len(words) != 1:
-        return None
-    return True if words[0] in _TRUE else False if words[0] in _FALSE else None
+    return constant(arguments[0].text) if len(arguments) == 1 else None
 
 
 def _blocks(commands: Sequence[Command]) -> Iterator[tuple[bool, Branch]]:
@@ -262,3 +265,17 @@ def _bracket_end(text: str, opening: re.Match[str]) -> tuple[int, int]:
     if at < 0:
         raise LexError(f"`{opening[0]}` is never closed", text.count("\n", 0, opening.start()) + 1)
     return at, at + len(closing)
+
+
+# Example: # comment
+_WORD = re.compile(rf"#[^\n]*|\s+|[()]|{_QUOTED.pattern}|{_UNQUOTED.pattern}|.", re.DOTALL)
+
+
+def words(text: str) -> Iterator[tuple[str, int]]:
+    """Yield names and arguments of commands with their lines, in a part of a file, which may begin within a command."""
+    line = 1
+    for match in _WORD.finditer(text):
+        word = match.group()
+        if word.strip() and word[0] != "#":
+            yield word, line
+        line += word.count("\n")

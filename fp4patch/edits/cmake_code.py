@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from fp4patch.edits.cmake import Command, Cut, Script, parse
+from fp4patch.edits.cmake_conditions import conditions
+from fp4patch.edits.effect import Case, Results
 from fp4patch.edits.operation import Change
 from fp4patch.edits.refusal import Refusal
 
@@ -35,6 +37,10 @@ class CMakeCode:
     def lines(self, pattern: str, /) -> list[int]:
         """Return the line of each place with such commands."""
         return [self._script.commands[at].line for at in self._places(pattern)]
+
+    def conditions(self, cases: Sequence[Case], /) -> Iterator[Results]:
+        """Yield the conditions on the variables of the cases."""
+        return conditions(self._commands, cases)
 
     def nearest(self, pattern: str, /) -> tuple[int | None, str]:
         """Return the first command of the first one's name that begins with its first argument."""

@@ -1,7 +1,7 @@
 """C++ for the edit ``replace``: code is a sequence of tokens, in the preprocessor's lines too."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -9,6 +9,8 @@ from fp4patch.core.results import NothingToDo
 from fp4patch.cxx.edit import Cut, newline_of
 from fp4patch.cxx.shape import block
 from fp4patch.cxx.tokens import Source, Token, read, words
+from fp4patch.edits.cxx_conditions import conditions
+from fp4patch.edits.effect import Case, Results
 from fp4patch.edits.operation import Change, Retired
 from fp4patch.edits.refusal import Refusal
 
@@ -54,6 +56,10 @@ class CxxCode:
     def lines(self, pattern: str, /) -> list[int]:
         """Return the line of each place that has the tokens."""
         return [self._source.token(at).line for at in self._places(pattern)]
+
+    def conditions(self, cases: Sequence[Case], /) -> Iterator[Results]:
+        """Yield the conditions on the names of the cases."""
+        return conditions(self._source, self._region, cases)
 
     def nearest(self, pattern: str, /) -> tuple[int | None, str]:
         """Return the place with the longest beginning of the tokens."""

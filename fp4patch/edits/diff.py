@@ -1,130 +1,32 @@
-"""The edit ``diff``: a unified diff as git writes it. Its context must be exact, and a part of it is never applied.
+"""The edit ``diff``: a patch file, whose context must be exact, and of which a part is never applied.
 
-git applies a hunk at the place that is nearest to its line number. Here the lines of a hunk must occur once in the
-file; if they occur more often, one place must be at the line number of the hunk.
+It changes, creates, deletes, renames and copies files, and sets whether they can be executed. git applies a hunk at the
+place that is nearest to its line number. Here the lines of a hunk must occur once in the file; if they occur more
+often, one place must be at the line number of the hunk.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
 from fp4patch.core.lex_error import LexError
-from fp4patch.core.results import NothingToDo, State
+from fp4patch.core.results import NothingToDo, Outcome, Rewritten, State
 from fp4patch.core.table import FileBeside, Glob, Sha256, must
-from fp4patch.core.tree_path import is_inside, is_source
-from fp4patch.edits.lines import LineCut, Lines
-from fp4patch.edits.operation import Change, Mistake, Operation, Template
+from fp4patch.edits.lines import LineCut, Lines, spliced
+from fp4patch.edits.operation import Mistake, Operation
+from fp4patch.edits.patch_file import FileChange, Hunk, read
 from fp4patch.edits.refusal import Refusal
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*\n")
-_SIGNATURE = re.compile(r"^-- \n[0-9][\w.() -]*\n+\Z", re.MULTILINE)
-"""The end of a mail of ``git format-patch``."""
-_ADVICE = "take the diff for the release that you patch, or leave it out"
-
-
-@dataclass(frozen=True)
-class Hunk:
-    """Lines of a file, with their ends, before a change and after it."""
-
-    line: int
-    """1-based number of the first line before the change, and of the first one after it in ``line_after``."""
-    line_after: int
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    begins_file: bool
-    """True if no context is above the change: then it is at the beginning of the file."""
-    ends_file: bool
-    """True if no context is below the change: then it is at the end of the file."""
-
-    @property
-    def reverse(self) -> "Hunk":
-        """The hunk that takes this one back."""
-        return Hunk(self.line_after, self.line, self.after, self.before, self.begins_file, self.ends_file)
-
-    def sites(self, lines: Sequence[str], start: int) -> list[int]:
-        """Return the places (0-based) from ``start`` on that have the lines before the change."""
-        last = len(lines) - len(self.before)
-        return [
-            place
-            for place in range(start, last + 1)
-            if tuple(lines[place : place + len(self.before)]) == self.before
-            and not (self.begins_file and place > 0)
-            and not (self.ends_file and place < last)
-        ]
-
-
-@dataclass(frozen=True)
-class FileSection:
-    """The part of a diff that is about one file."""
-
-    path: str
-    line: int
-    """1-based number of its first line in the diff."""
-    text: str
-    hunks: tuple[Hunk, ...]
-    unsupported: str
-    """Line by which it does more than to change lines of a source file, or less; empty if it does just that."""
-
-
-def sections(diff: str) -> tuple[FileSection, ...]:
-    """Return the parts of a diff, one for each file. LexError: it is not a diff as git writes it."""
-    preamble, *parts = re.split(r"^(?=diff --git )", _SIGNATURE.sub("", diff), flags=re.MULTILINE)
-    if not parts:
-        raise LexError("expected `diff --git a/FILE b/FILE`, with which git begins the part of each file", 1)
-    line, found = 1 + preamble.count("\n"), dict[str, FileSection]()
-    for part in parts:
-        section = _section(part, line)
-        if section.path in found:
-            raise LexError(f"{section.path} occurs twice: several commits, of which the diff is one for all", line)
-        found[section.path] = section
-        line += part.count("\n")
-    return tuple(found.values())
-
-
-def _section(part: str, line: int) -> FileSection:
-    top, *parts = re.split(r"^(?=@@ )", part, flags=re.MULTILINE)
-    first, *head = top.splitlines()
-    path = first.rpartition(" b/")[2]
-    name = re.escape(path)
-    plain = re.compile(rf"index \w+\.\.\w+(?: 100\d+)?|--- a/{name}\t?|\+\+\+ b/{name}\t?")
-    if first != f"diff --git a/{path} b/{path}" or not parts:
-        return FileSection(path, line, part, (), head[-1] if head else first)
-    if odd := next((row for row in head if not plain.fullmatch(row)), ""):
-        return FileSection(path, line, part, (), odd)
-    hunks, at = [], line + top.count("\n")
-    for text in parts:
-        hunk = _hunk(text)
-        if not hunk:
-            raise LexError(f"expected a hunk with the lines that its head counts, found {text[:60]!a}", at)
-        hunks.append(hunk)
-        at += text.count("\n")
-    return FileSection(path, line, part, tuple(hunks), "")
-
-
-def _hunk(text: str) -> Hunk | None:
-    """Return a hunk; None if its lines are not those that its head counts."""
-    rows = re.findall(r".*\n", text.replace("\n\\ No newline at end of file\n", "\0\n"))
-    head, body = _HUNK.fullmatch(rows[0]), rows[1:]
-    before, after = (
-        tuple((row if row == "\n" else row[1:]).replace("\0\n", "") for row in body if row[0] in signs)
-        for signs in (" \n-", " \n+")  # some mailers take the blank of an empty line away
-    )
-    counts = head and [int(head[2] or 1), int(head[4] or 1)]
-    if not head or counts != [len(before), len(after)] or not all(row[0] in " \n-+" for row in body):
-        return None
-    signs = [row[0] in "-+" for row in body] or [True]
-    return Hunk(int(head[1]), int(head[3]), before, after, signs[0], signs[-1])
+_ADVICE = "take the diff for the release that you patch, or leave it out; `apply --merge` tries a three-way merge"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Diff(Operation):
-    """A unified diff beside ``patch.toml``: each of its files is an edit, and all of them apply, or none.
+    """A patch file beside ``patch.toml``: each of its files is an edit, and all of them apply, or none.
 
-    The diff has nothing to do in a tree that has all of its changes: there the reverse would apply. Each file must be
-    a source file of the tree, and keep its name.
+    Diffs come ahead of all other edits. A diff has nothing to do in a tree that has all of its changes.
     """
 
     op: Literal["diff"] = "diff"
@@ -152,16 +54,21 @@ class Diff(Operation):
     def of_files(self, content: bytes) -> tuple["FileDiff", ...]:
         """Return the edit of each file. LexError: the diff is not one that can be applied."""
         return tuple(
-            FileDiff(search=(section.path,), file=self.file, sha256=self.sha256, hunks=section.hunks)
-            for section in supported(content)
+            FileDiff(search=change.paths, file=self.file, sha256=self.sha256, whole=change)
+            for change in supported(content)
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileDiff(Diff):
-    """The changes of one file of a diff."""
+    """What a diff does to one file."""
 
-    hunks: tuple[Hunk, ...]
+    whole: FileChange
+
+    @property
+    def file_change(self) -> FileChange:
+        """The change."""
+        return self.whole
 
     @property
     def language(self) -> str:
@@ -169,55 +76,108 @@ class FileDiff(Diff):
         return "other"
 
     @property
-    def named_file(self) -> str:
-        """The file."""
-        return self.search[0]
+    def reads(self) -> tuple[str, ...]:
+        """None by a glob: a diff names its files."""
+        return ()
 
     def expanded(self, _folder: Path, /) -> tuple["FileDiff", ...]:
         """Return itself."""
         return (self,)
 
-    def change(self, source: Lines, _template: Template, _options: Mapping[str, str], /) -> Change | NothingToDo:
-        """Return the change by all hunks; NothingToDo if the reverse applies. A text to which both apply is refused."""
-        lines = source.lines
-        places, done = _places(lines, self.hunks), _places(lines, [hunk.reverse for hunk in self.hunks])
-        if isinstance(done, list):
-            if isinstance(places, list):
-                raise Refusal("the text before the change, or the text after it", "both", places[0] + 1, advice=_ADVICE)
-            return NothingToDo(State.UPSTREAMED, "the source has this change")
-        if not isinstance(places, list):
-            raise places
-        cuts = [
-            LineCut(place, place + len(hunk.before), hunk.after) for hunk, place in zip(self.hunks, places, strict=True)
-        ]
-        return Change(cuts, tuple(place + 1 for place in places))
+
+@dataclass(frozen=True)
+class File:
+    """A file of a tree."""
+
+    text: str
+    executable: bool = False
 
 
-def supported(content: bytes) -> tuple[FileSection, ...]:
-    """Return the parts of a diff. LexError: it does more than to change lines of source files, or is no diff."""
-    found = sections(decoded(content))
-    for section in found:
-        if section.unsupported:
-            raise LexError(
-                f"expected changes of lines alone in {section.path!a}, found {section.unsupported!a}", section.line
-            )
-        path = PurePosixPath(section.path)
-        if not is_inside(section.path) or any(part.startswith(".") for part in path.parts):
-            raise LexError(f"expected a file inside the tree that is not hidden, found {section.path!a}", section.line)
-        if not section.path.isprintable() or set(section.path) & set("*?[\\") or not is_source(path.name):
-            raise LexError(f"expected a source file, with a plain name, found {section.path!a}", section.line)
-    return found
+class Changed(NamedTuple):
+    """What the changes of a diff make of a tree, and what each of them came to, in their order."""
+
+    files: Mapping[str, File | None]
+    """The files that differ, None for one that is not there any more: of all changes that apply."""
+    outcomes: tuple[Outcome, ...]
 
 
-def decoded(content: bytes) -> str:
-    """Return a diff as text. LexError: it is not UTF-8, or ends within a line."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise LexError("expected UTF-8", content.count(b"\n", 0, error.start) + 1) from error
-    if "\0" in text or not text.endswith("\n"):
-        raise LexError("expected whole lines of text", text.count("\n") + 1)
-    return text
+def changed(changes: Sequence[FileChange], read_file: Callable[[str], File | None]) -> Changed:
+    """Return what the changes of one diff make of a tree, of which ``read_file`` returns a file; None: there is none.
+
+    Each of them is tried, so that all refusals are known. A change that the tree has is NothingToDo.
+    """
+    files: dict[str, File | None] = {}
+    outcomes: list[Outcome] = []
+    leave = {change.before for change in changes if change.before != change.after and not change.copied}
+    for change in changes:
+        try:
+            made, lines = _made(change, read_file, leave)
+        except Refusal as refusal:
+            is_in = _is_in(change, read_file)
+            outcomes.append(NothingToDo(State.UPSTREAMED, "the source has this change") if is_in else refusal.drift)
+            continue
+        if change.before and not change.copied and change.before != change.after:
+            files.setdefault(change.before, None)
+        if change.after:
+            files[change.after] = made
+        outcomes.append(Rewritten(lines))
+    return Changed(files, tuple(outcomes))
+
+
+def _made(
+    change: FileChange, read_file: Callable[[str], File | None], leave: Collection[str | None] = ()
+) -> tuple[File | None, tuple[int, ...]]:
+    """Return the file after a change, and its lines that change. Refusal: the tree is not as before the change."""
+    found = File("") if change.before is None else read_file(change.before)
+    if found is None:
+        raise Refusal("the file that the diff changes", f"no {change.before}", advice=_ADVICE)
+    if change.after not in (None, change.before, *leave) and read_file(change.after or "") is not None:
+        raise Refusal("no file, since the diff makes one", change.after or "", advice=_ADVICE)
+    lines = Lines(found.text).lines
+    places = _places(lines, change.hunks)
+    if not isinstance(places, list):
+        raise places
+    if change.hunks and isinstance(_places(lines, [hunk.reverse for hunk in change.hunks]), list):
+        raise Refusal("the text before the change, or the text after it", "both", places[0] + 1, advice=_ADVICE)
+    cuts = [
+        LineCut(place, place + len(hunk.before), hunk.after) for hunk, place in zip(change.hunks, places, strict=True)
+    ]
+    text = spliced(Lines(found.text), cuts).text
+    if change.after is None:
+        if text:
+            raise Refusal("a file of which nothing is left, since the diff deletes it", "more lines", advice=_ADVICE)
+        return None, (1,)
+    executable = change.mode_after == "100755" if change.sets_mode else found.executable
+    if change.before == change.after and (text, executable) == (found.text, found.executable):
+        raise Refusal("a file with other mode bits", "those that the diff sets", advice=_ADVICE)
+    return File(text, executable), tuple(place + 1 for place in places) or (1,)
+
+
+def _is_in(change: FileChange, read_file: Callable[[str], File | None]) -> bool:
+    """Tell whether the tree is as after a change: then the reverse would apply."""
+    if change.after is None:
+        return read_file(change.before or "") is None
+    found = read_file(change.after)
+    moved = change.before not in (None, change.after) and not change.copied
+    if found is None or (moved and read_file(change.before or "") is not None):
+        return False
+    if not change.hunks:
+        return change.before != change.after or found.executable == (change.mode_after == "100755")
+    lines, reverse = Lines(found.text).lines, [hunk.reverse for hunk in change.hunks]
+    whole = change.before is not None or len(reverse[0].before) == len(lines)
+    is_before = isinstance(_places(lines, change.hunks), list)
+    return whole and not is_before and isinstance(_places(lines, reverse), list)
+
+
+def supported(content: bytes, strip: int | None = None) -> tuple[FileChange, ...]:
+    """Return the changes of a diff. LexError: one of them can go into no tree, or it is no diff of one commit."""
+    patch_file = read(content, strip)
+    if len(patch_file.commits) > 1:
+        raise LexError("expected one diff, found several commits", patch_file.commits[1].line)
+    for change in patch_file.changes:
+        if change.refused:
+            raise LexError(change.refused, change.line)
+    return patch_file.changes
 
 
 def _places(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[int] | Refusal:

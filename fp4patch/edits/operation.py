@@ -15,6 +15,7 @@ from fp4patch.core.results import NothingToDo, State
 from fp4patch.core.table import FileBeside, Globs, Manifest, SomeText, Specifier, must
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.look import Look
+from fp4patch.edits.patch_file import FileChange
 from fp4patch.edits.sources import LANGUAGES
 
 Template = Callable[[str], str]
@@ -163,9 +164,9 @@ class Operation(Manifest):
         return self.search
 
     @property
-    def named_file(self) -> str:
-        """The one file that the edit is about, and that it cannot do without; empty if it searches for its files."""
-        return ""
+    def file_change(self) -> FileChange | None:
+        """What it does to one file as a whole, by its name; None for an edit that searches for its files."""
+        return None
 
     @property
     def checked_condition(self) -> Condition | None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
+from fp4patch.edits.effect import Case, Results
 from fp4patch.edits.operation import Change
+from fp4patch.edits.python_conditions import conditions
 from fp4patch.edits.python_source import Module, Substitution, meaning, read_expression
 
 _LISTS = (ast.List, ast.Tuple, ast.Set)
@@ -43,6 +45,11 @@ class PythonCode:
     def lines(self, pattern: str, /) -> list[int]:
         """Return the line of each expression that means the same."""
         return sorted(node.lineno for node in self._module.same(self._within, pattern))
+
+    def conditions(self, cases: Sequence[Case], /) -> Iterator[Results]:
+        """Yield the conditions on the expressions of the cases."""
+        named = [node for node in self._nodes if getattr(node, "name", "") == self._within]
+        return conditions(named if self._within else [self._module.tree], cases)
 
     def lists(self, call: str, argument: str, /) -> list[ArgumentList]:
         """Return what the calls of a function or method with that name get as an argument, in their order."""

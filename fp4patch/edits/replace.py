@@ -18,6 +18,7 @@ from fp4patch.core.table import SomeText
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cmake_code import CMakeCode
 from fp4patch.edits.cxx_code import CxxCode
+from fp4patch.edits.effect import Effect
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import (
     Change,
@@ -70,6 +71,8 @@ class Replace(Operation):
     """Change to upstream's text, made by others, that the edit takes back, as printed. Empty: it takes none back."""
     condition: Condition | None = None
     """Check of the condition that the edit changes, which ``verify`` runs."""
+    effect: Effect | None = None
+    """What conditions of the code come to once the edit is made. Where they do already, the edit is upstreamed."""
 
     @property
     def subject(self) -> str:
@@ -106,13 +109,15 @@ class Replace(Operation):
     def _replaced(self, code: Code) -> Change | NothingToDo:
         """Replace in the right number of places; a sign that retires the edit, and places too, are a refusal."""
         places = code.lines(self.find)
-        if self._adds and (made := code.lines(self.replace)):
-            raise Refusal(f"`{self.find}` alone", f"`{self.replace}`", made[0], advice=ADDED)
         for sign in self.retired:
             if signs := code.lines(sign.tokens):
                 if places and not sign.beside:
                     raise Refusal(f"either `{self.find}` or `{sign.tokens}`", "both", signs[0])
                 return NothingToDo(sign.state, sign.because, sign.since)
+        if self.effect and self.effect.holds(code.conditions):
+            return NothingToDo(State.UPSTREAMED, self.effect.because)
+        if self._adds and (made := code.lines(self.replace)):
+            raise Refusal(f"`{self.find}` alone", f"`{self.replace}`", made[0], advice=ADDED)
         if not places and self.replace and (made := code.lines(self.replace)):
             raise Refusal(f"{self.count} of `{self.find}`", f"`{self.replace}` in its place", made[0], advice=ADDED)
         if len(places) != self.count:
@@ -147,6 +152,8 @@ class Replace(Operation):
         """Yield texts that cannot be read, an edit for no files, and CMake commands of another shape."""
         if not self.subject:
             yield Mistake("about", "`about`, or `within`", "neither")
+        if self.effect and not self.effect.is_sound:
+            yield Mistake("effect", "three cases or more, and a value of each name in all", repr(self.effect.of))
         wrong = list(super().mistakes(folder))
         yield from wrong
         if self.language == "cmake" and not wrong:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from fp4patch.cxx import edit as cxx_edit
 from fp4patch.cxx.tokens import lex, words
-from fp4patch.edits import cmake, lines, python_source
+from fp4patch.edits import cmake, python_source
 
 
 class Language(NamedTuple):
@@ -39,6 +39,5 @@ LANGUAGES: Mapping[str, Language] = {
         cmake.parse,
         cmake.spliced,
     ),
-    "other": Language("lines", "lines", str, lines.Lines, lines.spliced),
 }
-"""By the names that ``language.py`` gives. Lines are those of any language: a diff's."""
+"""By the names that ``language.py`` gives, of those that edits search."""

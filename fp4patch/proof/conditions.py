@@ -117,7 +117,9 @@ def _capabilities(shim: Path, text: str, toolchain: Toolchain) -> str:
             if built.status:
                 errors = [line for line in built.err.splitlines() if "error:" in line]
                 raise ProofError("the code does not compile", help=next(iter(errors), ""))
-        done = process.run([*command, *CAPABILITIES], limit=_LIMIT, folder=folder, environ=toolchain.environ)
+        done = process.run_confined(
+            [*command, *CAPABILITIES], folder, limit=_LIMIT, folder=folder, environ=toolchain.environ
+        )
         if done.status:
             raise ProofError("the code does not run to its end", help=done.said.strip().rpartition("\n")[2])
         return " ".join(done.out.split()) or "none"

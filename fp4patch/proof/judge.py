@@ -162,9 +162,13 @@ def judge(rules: Iterable[Rule], before: SassListing | None, after: SassListing)
     Code without effect fails: whatever is forbidden or bounded, it has not.
     """
     checks = tuple(check for rule in rules for check in _checks(rule, before, after))
-    acts = any(opcode.split(".")[0] in _ACTS for opcode in after.opcodes)
     because, detail = "code that does nothing breaks no rule", "the compiler left nothing that has an effect"
-    return checks if acts else (*checks, Check("stores something", because, Verdict.FAIL, detail))
+    return checks if _acts(after) else (*checks, Check("stores something", because, Verdict.FAIL, detail))
+
+
+def _acts(listing: SassListing) -> bool:
+    """Return whether code does anything for others."""
+    return any(opcode.split(".")[0] in _ACTS for opcode in listing.opcodes)
 
 
 _HARMLESS = frozenset(
@@ -182,8 +186,10 @@ _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 def effects(patched: SassListing, pristine: Sequence[SassListing]) -> Iterator[Check]:
     """Yield a failure for each effect of patched code that the execution cannot show, and that no pristine code has.
 
-    The pristine code is that of all targets: on one of them it may be nothing but a trap.
+    The pristine code is that of all targets: on one of them it may be nothing but a trap, which is no code to compare
+    with.
     """
+    pristine = [listing for listing in pristine if _acts(listing)]
     if not pristine:
         return
     because = "callers of upstream's code do not expect it"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify_all
-from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.manifest import ALONE, Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.catalog.variant import Variant
@@ -69,7 +69,13 @@ def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: 
     """Return a report for each tree. Refused if one is not in the variant's state; ToolchainError if no compiler."""
     catalog = load()
     identified = identify_all(trees, catalog)
-    variant = catalog.variant(request.variant or _applied_variant(identified))
+    name = request.variant or _applied_variant(identified)
+    if name == ALONE:
+        raise UsageError(
+            "the patches of --with are applied alone, and only variants have code that is checked",
+            help="`fp4patch apply --with DIR --variant NAME TREE` applies one behind them; then verify the tree",
+        )
+    variant = catalog.variant(name)
     own = ",".join(variant.arch)
     archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
     toolchain = find_toolchain()

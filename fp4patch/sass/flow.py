@@ -158,7 +158,7 @@ def _meets(listing: Listing, code: Mapping[int, Decoded]) -> dict[int, int]:
                 raise SassError(
                     f"{address:#06x} {instruction.text}: threads that wait here go on at "
                     f"{', '.join(f'{place:#x}' for place in sorted(places)) or 'no known place'}",
-                    help="the lifter takes one place: please report it with the listing",
+                    help="one place is expected: please report it with the listing",
                 )
             (meets[address],) = places
         for following in _next(instruction, meets, listing):

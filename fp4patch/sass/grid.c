@@ -1,5 +1,5 @@
 // Runs a whole grid of a kernel that was translated from machine code, warp by warp: 32 threads that exchange values.
-// Compiled beside kernel.inc (translated for a grid, named FP4PATCH_KERNEL) and runtime.h.
+// Compiled beside kernel.inc (translated for a grid, named SASS_KERNEL) and runtime.h.
 // Run as: grid LAUNCH RESULT
 //   LAUNCH  numbers of 32 bits: grid x, y, z; block x, y, z; reciprocal (0 exact, 1 up, 2 down, 3 any); poison; how many
 //           bytes of constant bank 0 follow, and these; how many arrays; of each its address and how many bytes it has (64
@@ -21,27 +21,25 @@ static inline uint32_t hashed(uint32_t x) {
   return x ^ x >> 16;
 }
 
-#define LIFT_RECIPROCAL(bits) \
+#define SASS_RECIPROCAL(bits) \
   (reciprocal == 0 ? 0 : reciprocal == 1 ? 1 : reciprocal == 2 ? -1 : (int32_t)(hashed(bits) % 3u) - 1)
-#define LIFT_EXIT     \
+#define SASS_EXIT     \
   do {                \
     lane->done = 1;   \
     return;           \
   } while (0)
-#define LIFT_LOST lift_stray("return", lane->at, 4)
-enum { LIFT_RUNNING, LIFT_SHFL_UP, LIFT_SHFL_DOWN, LIFT_SHFL_BFLY, LIFT_SHFL_IDX, LIFT_BARRIER };
-#define LIFT_EXCHANGE(place, what, x, y, z) \
-  do {                                      \
-    lane->value = (x);                      \
-    lane->b = (y);                          \
-    lane->c = (z);                          \
-    lane->kind = what;                      \
-    lane->at = 0x##place;                   \
-    goto suspend;                           \
-    resume_##place:;                        \
+#define SASS_LOST sass_stray("return", lane->at, 4)
+enum { SASS_RUNNING, SASS_SHFL_UP, SASS_SHFL_DOWN, SASS_SHFL_BFLY, SASS_SHFL_IDX, SASS_BARRIER };
+#define SASS_WAIT(place, what) \
+  do {                         \
+    lane->kind = what;         \
+    lane->at = 0x##place;      \
+    goto suspend;              \
+    resume_##place:;           \
   } while (0)
+enum { SASS_SOURCES = 3, SASS_RESULTS = 2 };
 
-__attribute__((noreturn)) static void lift_stray(const char *what, uint64_t address, unsigned bytes) {
+__attribute__((noreturn)) static void sass_stray(const char *what, uint64_t address, unsigned bytes) {
   printf("stray %s of %u bytes at %#llx\n", what, bytes, (unsigned long long)address);
   fflush(stdout);
   _Exit(3);
@@ -55,67 +53,78 @@ struct array {
 static struct array arrays[16];
 static uint32_t array_count;
 
-static uint8_t *lift_place(uint64_t address, unsigned bytes, int store) {
+static uint8_t *sass_place(uint64_t address, unsigned bytes, int store) {
   for (uint32_t i = 0; i < array_count; ++i) {
     const uint64_t at = address - arrays[i].address;
     if (at < arrays[i].bytes && at + bytes <= arrays[i].bytes && address % bytes == 0 && (!store || arrays[i].writable)) {
       return arrays[i].content + at;
     }
   }
-  lift_stray(store ? "store" : "load", address, bytes);
+  sass_stray(store ? "store" : "load", address, bytes);
 }
 // From sm_90 on the first KB of shared memory is the system's own: a kernel's variables begin behind it.
-enum { kSharedFrom = FP4PATCH_SHARED, kShared = 48 * 1024 };
+enum { kSharedFrom = SASS_SHARED, kShared = 48 * 1024 };
 static _Alignas(16) uint8_t shared[kShared];
-static uint8_t checked_load_8(uint64_t address) { return *lift_place(address, 1, 0); }
-static uint16_t checked_load_16(uint64_t address) { return *(const uint16_t *)lift_place(address, 2, 0); }
-static uint32_t checked_load_32(uint64_t address) { return *(const uint32_t *)lift_place(address, 4, 0); }
-static void checked_store_8(uint64_t address, uint8_t value) { *lift_place(address, 1, 1) = value; }
-static void checked_store_16(uint64_t address, uint16_t value) { *(uint16_t *)lift_place(address, 2, 1) = value; }
-static void checked_store_32(uint64_t address, uint32_t value) { *(uint32_t *)lift_place(address, 4, 1) = value; }
+// An address of several words is a multiple of them all.
+static uint64_t checked_aligned(const struct launch *launch, uint64_t address, uint32_t bytes) {
+  if (address % bytes != 0) sass_stray("misaligned access", address, bytes);
+  return address;
+}
+#define sass_aligned(launch, address, bytes) checked_aligned(launch, address, bytes)
+static uint8_t checked_load_8(const struct launch *launch, uint64_t address) { return *sass_place(address, 1, 0); }
+static uint16_t checked_load_16(const struct launch *launch, uint64_t address) { return *(const uint16_t *)sass_place(address, 2, 0); }
+static uint32_t checked_load_32(const struct launch *launch, uint64_t address) { return *(const uint32_t *)sass_place(address, 4, 0); }
+static void checked_store_8(const struct launch *launch, uint64_t address, uint8_t value) { *sass_place(address, 1, 1) = value; }
+static void checked_store_16(const struct launch *launch, uint64_t address, uint16_t value) { *(uint16_t *)sass_place(address, 2, 1) = value; }
+static void checked_store_32(const struct launch *launch, uint64_t address, uint32_t value) { *(uint32_t *)sass_place(address, 4, 1) = value; }
 
 #include "runtime.h"
 
 // Each instruction is a line of kernel.inc: which of those that convert to E2M1 or E4M3 were executed.
 static uint8_t converted[1 << 20];
-#define lift_to_e2m1(x) (converted[__LINE__] = 1, lift_to_e2m1(x))
-#define lift_to_e4m3(x) (converted[__LINE__] = 1, lift_to_e4m3(x))
+#define sass_to_e2m1(x) (converted[__LINE__] = 1, sass_to_e2m1(x))
+#define sass_to_e4m3(x) (converted[__LINE__] = 1, sass_to_e4m3(x))
 
 // Within the documented error, and the same for every target: flushed, rounded once from double precision.
-static inline uint32_t lift_rsq(uint32_t x) { return lift_flush(lift_result((float)(1 / sqrt(lift_single(lift_flush(x)))))); }
-static inline uint32_t lift_ex2(uint32_t x) { return lift_flush(lift_result((float)exp2(lift_single(lift_flush(x))))); }
+static inline uint32_t sass_rsq(uint32_t x) { return sass_flush(sass_result((float)(1 / sqrt(sass_single(sass_flush(x)))))); }
+static inline uint32_t sass_ex2(uint32_t x) { return sass_flush(sass_result((float)exp2(sass_single(sass_flush(x))))); }
 // Powers of two, from 2^-127 on: rounded up, the largest for what is beyond it, 255 for NaN.
-static inline uint32_t lift_to_ue8m0(uint32_t x) {
-  if (x > 0x80000000u && !lift_is_nan(x)) lift_stray("negative number as a power of two", x, 4);
+static inline uint32_t sass_to_ue8m0(uint32_t x) {
+  if (x > 0x80000000u && !sass_is_nan(x)) sass_stray("negative number as a power of two", x, 4);
   const uint32_t exponent = x >> 23 & 255, rest = x & 0x7fffffu;
   const uint32_t up = exponent ? rest != 0 : rest > 0x400000u;
-  return lift_is_nan(x) ? 255 : exponent + up > 254 ? 254 : exponent + up;
+  return sass_is_nan(x) ? 255 : exponent + up > 254 ? 254 : exponent + up;
 }
-static inline uint32_t lift_bfloat16_of_ue8m0(uint32_t x) { return x == 255 ? 0x7fff : x ? x << 7 : 0x40; }
-static inline uint32_t lift_to_bfloat16_upward(uint32_t x) {
-  return lift_is_nan(x) ? 0x7fff : ((uint64_t)x + (x >> 31 ? 0 : 0xffff)) >> 16;
+static inline uint32_t sass_bfloat16_of_ue8m0(uint32_t x) { return x == 255 ? 0x7fff : x ? x << 7 : 0x40; }
+static inline uint32_t sass_to_bfloat16_upward(uint32_t x) {
+  return sass_is_nan(x) ? 0x7fff : ((uint64_t)x + (x >> 31 ? 0 : 0xffff)) >> 16;
 }
 
-static inline uint32_t lift_single_of_u64_upward(uint64_t x) {
+static inline uint32_t sass_single_of_u64_upward(uint64_t x) {
   const float nearest = (float)x;
   const int below = nearest < 0x1p64f && (uint64_t)nearest < x;
-  return lift_bits(nearest) + below;
+  return sass_bits(nearest) + below;
 }
 
-static inline uint8_t *lift_shared(const struct launch *launch, uint32_t address, unsigned bytes) {
+static inline uint8_t *sass_shared(const struct launch *launch, uint32_t address, unsigned bytes) {
   (void)launch;
   const uint32_t at = address - kSharedFrom;
-  if (at > kShared - bytes || at % bytes != 0) lift_stray("access to shared memory", address, bytes);
+  if (at > kShared - bytes || at % bytes != 0) sass_stray("access to shared memory", address, bytes);
   return shared + at;
 }
+static uint32_t sass_shared_add(const struct launch *launch, uint32_t address, uint32_t by) {
+  uint32_t *there = (uint32_t *)sass_shared(launch, address, 4), old = *there;
+  *there += by;
+  return old;
+}
 
-#define lift_load_8 checked_load_8
-#define lift_load_16 checked_load_16
-#define lift_load_32 checked_load_32
-#define lift_store_8 checked_store_8
-#define lift_store_16 checked_store_16
-#define lift_store_32 checked_store_32
-#define lift_constant constant
+#define sass_load_8 checked_load_8
+#define sass_load_16 checked_load_16
+#define sass_load_32 checked_load_32
+#define sass_store_8 checked_store_8
+#define sass_store_16 checked_store_16
+#define sass_store_32 checked_store_32
+#define sass_constant constant
 static uint8_t bank[0x2000];
 static uint32_t constant(const struct launch *launch, uint32_t offset) {
   (void)launch;
@@ -124,20 +133,35 @@ static uint32_t constant(const struct launch *launch, uint32_t offset) {
   return word;
 }
 // Constant bank 2, which kernel.inc defines.
-#define lift_own_constant(at) own_constant(lift_own, LIFT_OWN, at)
+#define sass_own_constant(at) own_constant(sass_own, SASS_OWN, at)
 static uint32_t own_constant(const uint32_t *words, uint32_t bytes, uint32_t at) {
-  if (at % 4 || at >= bytes) lift_stray("load of a constant", at, 4);
+  if (at % 4 || at >= bytes) sass_stray("load of a constant", at, 4);
   return words[at / 4];
 }
 // Local memory of each thread of a block, below the address that constant bank 0 gives for the stack.
 enum { kLocal = 1024, kThreads = 1024 };
 static _Alignas(16) uint8_t local[kThreads][kLocal];
 static const struct launch *first_launch;
-static uint8_t *lift_local(const struct launch *launch, uint32_t address, unsigned bytes) {
-  const uint32_t at = address - constant(launch, FP4PATCH_STACK) + kLocal;
-  if (at > kLocal - bytes || at % bytes != 0) lift_stray("access to local memory", address, bytes);
+static uint8_t *sass_local(const struct launch *launch, uint32_t address, unsigned bytes) {
+  const uint32_t at = address - constant(launch, SASS_STACK) + kLocal;
+  if (at > kLocal - bytes || at % bytes != 0) sass_stray("access to local memory", address, bytes);
   return local[launch - first_launch] + at;
 }
+#define SASS_SPACE(space, bits)                                                                          \
+  static inline uint##bits##_t sass_##space##_load_##bits(const struct launch *launch, uint32_t address) {           \
+    return *(const uint##bits##_t *)sass_##space(launch, address, bits / 8);                              \
+  }                                                                                                      \
+  static inline void sass_##space##_store_##bits(const struct launch *launch, uint32_t address, uint##bits##_t value) { \
+    *(uint##bits##_t *)sass_##space(launch, address, bits / 8) = value;                                   \
+  }
+SASS_SPACE(shared, 8)
+SASS_SPACE(shared, 16)
+SASS_SPACE(shared, 32)
+SASS_SPACE(local, 8)
+SASS_SPACE(local, 16)
+SASS_SPACE(local, 32)
+#define sass_shared_aligned(launch, address, bytes) (uint32_t)checked_aligned(launch, address, bytes)
+#define sass_local_aligned(launch, address, bytes) (uint32_t)checked_aligned(launch, address, bytes)
 #include "kernel.inc"
 
 enum { kWarp = 32 };
@@ -146,25 +170,25 @@ enum { kWarp = 32 };
 // part nothing is known.
 static void shuffle(struct lane *lanes, const uint8_t *taking_part) {
   uint32_t values[kWarp];
-  for (uint32_t i = 0; i < kWarp; ++i) values[i] = taking_part[i] ? lanes[i].value : hashed(poison + i);
+  for (uint32_t i = 0; i < kWarp; ++i) values[i] = taking_part[i] ? lanes[i].source[0] : hashed(poison + i);
   for (uint32_t i = 0; i < kWarp; ++i) {
     if (!taking_part[i]) continue;
     struct lane *lane = &lanes[i];
-    const uint32_t by = lane->b & 31, clamp = lane->c & 31, segment = lane->c >> 8 & 31;
+    const uint32_t by = lane->source[1] & 31, clamp = lane->source[2] & 31, segment = lane->source[2] >> 8 & 31;
     const uint32_t least = i & segment, most = least | (clamp & ~segment & 31);
     uint32_t from = 0;
     int inside = 0;
     switch (lane->kind) {
-      case LIFT_SHFL_UP: from = i - by, inside = (int32_t)from >= (int32_t)most; break;
-      case LIFT_SHFL_DOWN: from = i + by, inside = from <= most; break;
-      case LIFT_SHFL_BFLY: from = i ^ by, inside = from <= most; break;
+      case SASS_SHFL_UP: from = i - by, inside = (int32_t)from >= (int32_t)most; break;
+      case SASS_SHFL_DOWN: from = i + by, inside = from <= most; break;
+      case SASS_SHFL_BFLY: from = i ^ by, inside = from <= most; break;
       default: from = least | (by & ~segment & 31), inside = from <= most;
     }
-    lane->result = values[inside ? from & 31 : i];
-    lane->inside = (uint32_t)inside;
+    lane->result[0] = values[inside ? from & 31 : i];
+    lane->result[1] = (uint32_t)inside;
   }
   for (uint32_t i = 0; i < kWarp; ++i) {
-    if (taking_part[i]) lanes[i].kind = LIFT_RUNNING;
+    if (taking_part[i]) lanes[i].kind = SASS_RUNNING;
   }
 }
 
@@ -173,13 +197,13 @@ static void run_warp(struct lane *lanes, const struct launch *launches, uint32_t
   for (;;) {
     uint32_t lowest = ~0u;
     for (uint32_t i = 0; i < count; ++i) {
-      if (!lanes[i].done && lanes[i].kind == LIFT_RUNNING) FP4PATCH_KERNEL(&launches[i], &lanes[i]);
-      if (!lanes[i].done && lanes[i].kind != LIFT_BARRIER && lanes[i].at < lowest) lowest = lanes[i].at;
+      if (!lanes[i].done && lanes[i].kind == SASS_RUNNING) SASS_KERNEL(&launches[i], &lanes[i]);
+      if (!lanes[i].done && lanes[i].kind != SASS_BARRIER && lanes[i].at < lowest) lowest = lanes[i].at;
     }
     if (lowest == ~0u) return;
     uint8_t taking_part[kWarp] = {0};
     for (uint32_t i = 0; i < count; ++i) {
-      taking_part[i] = !lanes[i].done && lanes[i].kind != LIFT_BARRIER && lanes[i].at == lowest;
+      taking_part[i] = !lanes[i].done && lanes[i].kind != SASS_BARRIER && lanes[i].at == lowest;
     }
     shuffle(lanes, taking_part);
   }
@@ -189,12 +213,12 @@ static void run_block(const uint32_t *place, const uint32_t *size, struct lane *
   const uint32_t threads = size[0] * size[1] * size[2];
   for (uint32_t i = 0; i < threads; ++i) {
     lanes[i] = (struct lane){0};
-    for (uint32_t r = 0; r < LIFT_REGISTERS; ++r) lanes[i].registers[r] = hashed(poison ^ (i * LIFT_REGISTERS + r));
+    for (uint32_t r = 0; r < SASS_REGISTERS; ++r) lanes[i].registers[r] = hashed(poison ^ (i * SASS_REGISTERS + r));
     launches[i] = (struct launch){.tid_x = i % size[0], .tid_y = i / size[0] % size[1], .tid_z = i / size[0] / size[1],
                                   .ctaid_x = place[0], .ctaid_y = place[1], .ctaid_z = place[2], .laneid = i % kWarp};
   }
   first_launch = launches;
-#ifdef FP4PATCH_LOCAL  // the kernel uses it
+#ifdef SASS_LOCAL  // the kernel uses it
   for (uint32_t i = 0; i < threads * kLocal; ++i) local[0][i] = (uint8_t)hashed(poison - i);
 #endif
   for (uint32_t i = 0; i < kShared; i += 4) {
@@ -208,7 +232,7 @@ static void run_block(const uint32_t *place, const uint32_t *size, struct lane *
     }
     for (uint32_t i = 0; i < threads; ++i) {  // all that have not ended wait at the barrier
       waiting += !lanes[i].done;
-      lanes[i].kind = LIFT_RUNNING;
+      lanes[i].kind = SASS_RUNNING;
     }
     if (waiting == 0) return;
   }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from fp4patch.sass.error import SassError
-from fp4patch.sass.program import STRAY, Kernel, compile_host, run_program
+from fp4patch.sass.program import STRAY, Kernel, compile_host, for_this_processor, run_program
 
 Reciprocal = Literal["exact", "up", "down", "any"]
 """Result of MUFU.RCP: the rounded quotient, the float above or below it in magnitude, or any of the three."""
@@ -57,10 +57,10 @@ def build(
     here = resources.files("fp4patch.sass")
     texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h")}
     texts["kernel.inc"] = kernel.c
-    defined = [f"-DFP4PATCH_SHARED={kernel.layout.shared}", f"-DFP4PATCH_STACK={kernel.layout.stack}"]
-    defined += ["-DFP4PATCH_LOCAL"] if "lift_local(" in kernel.c else []
-    command = [str(compiler), "-O0" if quick else "-Og", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
-    compile_host(folder, texts, command, environ)
+    defined = [f"-DSASS_SHARED={kernel.layout.shared}", f"-DSASS_STACK={kernel.layout.stack}"]
+    defined += ["-DSASS_LOCAL"] if "sass_local_" in kernel.c else []
+    options = ["-O0" if quick else "-Og", *for_this_processor(str(compiler)), *defined]
+    compile_host(folder, texts, [str(compiler), *options, "grid.c", "-o", "grid", "-lm"], environ)
     return folder / "grid"
 
 
@@ -91,7 +91,7 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], fro
 def conversions(kernel: Kernel) -> frozenset[int]:
     """Return the lines of the translation that convert to E2M1; to E4M3 where none does."""
     lines = list(enumerate(kernel.c.splitlines(), start=1))
-    found = (frozenset(n for n, line in lines if f"lift_to_{form}(" in line) for form in ("e2m1", "e4m3"))
+    found = (frozenset(n for n, line in lines if f"sass_to_{form}(" in line) for form in ("e2m1", "e4m3"))
     return next(filter(None, found), frozenset())
 
 

@@ -12,8 +12,9 @@ from itertools import count
 
 from fp4patch.sass import flow as control
 from fp4patch.sass.bit_functions import NO, ONE, OTHER, ZERO, Bit, Symbols, Word, number
-from fp4patch.sass.c_evaluator import Evaluator, NotFollowedError
 from fp4patch.sass.error import SassError
+from fp4patch.sass.expressions import Set, Store
+from fp4patch.sass.folding import Folder, NotFollowedError, extended
 from fp4patch.sass.listing import Decoded, Listing
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
 from fp4patch.sass.semantics import TABLE
@@ -103,7 +104,7 @@ class _Walk:
         self._layout: Layout = LAYOUTS[listing.arch[0]]
         self._symbols = symbols
         self._record = record
-        self._evaluator = Evaluator(symbols, self._constant, self._load, (index,) * 32)
+        self._index = (index,) * 32
         arriving: dict[int, list[_State]] = {graph.blocks[0].start: [_State(ONE)]}
         for block in _in_order(graph):
             state = self._joined(arriving.pop(block.start, []))
@@ -182,26 +183,38 @@ class _Walk:
     def _test(self, instruction: Decoded, state: _State) -> Bit:
         """Return the condition on which a jump is made."""
         operands = Operands(instruction, self._layout)
-        texts = [operands.value(instruction.predicate)] if instruction.predicate else []
+        conditions = [operands.value(instruction.predicate)] if instruction.predicate else []
         if instruction.opcode in control.BRANCH and operands.peek_predicate():
-            texts.append(operands.truth())
-        registers = {name: _of(state.registers, name) for name in operands.read}
-        test = ONE
-        for text in texts:
-            test = self._symbols.both(test, self._evaluator.truth(text, registers))
+            conditions.append(operands.truth())
+        folder, test = self._folder(state), ONE
+        for condition in conditions:
+            test = self._symbols.both(test, folder.truth(condition))
         return test
+
+    def _folder(self, state: _State) -> Folder:
+        registers = dict(state.registers)
+        return Folder(
+            self._symbols,
+            lambda name: _of(registers, name),
+            constants=self._constant,
+            load=self._load,
+            index=self._index,
+        )
 
     def _execute(self, instruction: Decoded, state: _State) -> None:
         self._at, self._accesses = instruction.address, count()
         operands = Operands(instruction, self._layout)
-        guard = operands.value(instruction.predicate) if instruction.predicate else ""
-        statements = TABLE[instruction.opcode].emit(operands)
-        registers = {name: _of(state.registers, name) for name in operands.read}
-        holds = self._evaluator.truth(guard, registers) if guard else ONE
+        folder = self._folder(state)
+        holds = folder.truth(operands.value(instruction.predicate)) if instruction.predicate else ONE
         taken = self._symbols.both(state.taken, holds)
-        written = self._evaluator.run(statements, registers, lambda a, v: self._stored(a, v, taken))
-        for name, word in written.items():
-            state.registers[name] = self._chosen(holds, word, _of(state.registers, name))
+        for effect in TABLE[instruction.opcode].emit(operands):
+            if isinstance(effect, Set):
+                word = extended(folder.word(effect.value), 32)
+                state.registers[effect.register] = self._chosen(holds, word, _of(state.registers, effect.register))
+            elif isinstance(effect, Store):
+                self._stored(folder.word(effect.address), extended(folder.word(effect.value), effect.bits), taken)
+            else:
+                raise NotFollowedError(instruction.opcode)
 
 
 def _of(registers: Mapping[str, Word], name: str) -> Word:

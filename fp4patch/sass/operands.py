@@ -1,8 +1,10 @@
-"""An instruction's operands as C: taken one by one, and refused where they are left over or of the wrong kind."""
+"""An instruction's operands as expressions: taken one by one, refused if left over or of the wrong kind."""
 
 import struct
 from dataclasses import dataclass, replace
 
+from fp4patch.sass import expressions
+from fp4patch.sass.expressions import FALSE, FUNCTIONS, POISON, TRUE, ZERO, Op, number
 from fp4patch.sass.listing import Constant, Decoded, Integer, Memory, Real, Register, Special
 
 
@@ -45,7 +47,7 @@ PARAMETERS_END = 0x1000
 
 
 def name(register: Register) -> str:
-    """Return the C variable of a register that is not RZ or PT."""
+    """Return the variable of a register that is not RZ or PT."""
     assert register.index is not None
     return f"{register.file.lower()}{register.index}"
 
@@ -95,10 +97,10 @@ class Operands:
             raise Lacks(f"no {what} where one is expected")
         return self._rest.pop(0)
 
-    def _named(self, register: Register) -> str:
+    def _named(self, register: Register) -> Op:
         self.sources.add(name(register))
         self.read.add(name(register))
-        return name(register)
+        return expressions.register(name(register))
 
     def _to(self, register: Register) -> str:
         self.written.append(name(register))
@@ -128,7 +130,7 @@ class Operands:
 
     # sources
 
-    def values(self, words: int) -> list[str]:
+    def values(self, words: int) -> list[Op]:
         """Return an aligned group of registers that is stored, lowest first; zeros for RZ."""
         if self.is_zero(negated=False):
             return [self.word()] * words
@@ -141,38 +143,38 @@ class Operands:
             raise Lacks(f"what it stores is no aligned group of {words}")
         return [self._named(Register(register.file, register.index + i)) for i in range(words)]
 
-    def truth(self) -> str:
+    def truth(self) -> Op:
         """Return a predicate as 0 or 1."""
         register = self._take("predicate")
         if not (isinstance(register, Register) and register.file in ("P", "UP")):
             raise Lacks("a source is not a predicate")
         return self.value(register)
 
-    def value(self, register: Register) -> str:
+    def value(self, register: Register) -> Op:
         """Return a predicate as 0 or 1, also where it guards an instruction."""
         if register.index is None:
-            return "0" if register.inverted else "1"
-        return f"!{self._named(register)}" if register.inverted else self._named(register)
+            return FALSE if register.inverted else TRUE
+        return ~self._named(register) if register.inverted else self._named(register)
 
     def negations(self, sources: int) -> int:
         """Return how many of the next operands are registers with a minus sign."""
         return sum(isinstance(one, (Register, Constant)) and one.negated for one in self._rest[:sources])
 
-    def word(self, *, negation: bool = False, inversion: bool = False, complement: bool = False) -> str:
+    def word(self, *, negation: bool = False, inversion: bool = False, complement: bool = False) -> Op:
         """32 bits as an integer. ``complement``: of a source with a minus sign, the complement, one less."""
         source = self._take("source")
         if isinstance(source, Integer):
             if not -(1 << 31) <= source.value < 1 << 32:
                 raise Lacks("an immediate has more than 32 bits")
-            return hexadecimal(source.value)
+            return number(source.value)
         if isinstance(source, (Register, Constant)):
             signed = source.negated and not (negation or complement)
             if source.absolute or signed or (source.inverted and not inversion):
                 raise Lacks("a source has a sign, bars or a tilde")
             word = self._bits(source)
             if source.inverted or (source.negated and complement):
-                return f"(~{word})"
-            return f"(0u - {word})" if source.negated else word
+                return ~word
+            return ZERO - word if source.negated else word
         raise Lacks("a source is not an integer")
 
     def immediate(self) -> int:
@@ -182,56 +184,56 @@ class Operands:
             raise Lacks("an operand is not an immediate")
         return source.value
 
-    def pair(self, *, negation: bool = False) -> str:
+    def pair(self, *, negation: bool = False) -> Op:
         """64 bits: two registers."""
         if self.peek(Constant):
             place = self.constant()
-            return f"lift_pair({self.loaded(place, 0)}, {self.loaded(place, 1)})"
+            return expressions.pair(self.loaded(place, 0), self.loaded(place, 1))
         source = self._take("source")
         negated = negation and isinstance(source, Register) and source.negated
         plain = replace(source, negated=False) if negated and isinstance(source, Register) else source
         if not is_plain(plain, "R", "UR"):
             raise Lacks("a source is not a pair of registers")
         assert isinstance(plain, Register)
-        return f"(0 - {self._pair(plain)})" if negated else self._pair(plain)
+        return number(0, 64) - self._pair(plain) if negated else self._pair(plain)
 
-    def wide(self, *, negation: bool = False) -> str:
+    def wide(self, *, negation: bool = False) -> Op:
         """64 bits: two registers, or an immediate with its sign."""
         if not self.peek(Integer):
             return self.pair(negation=negation)
         value = self.immediate()
         if not -(1 << 31) <= value < 1 << 31:
             raise Lacks("an immediate whose sign is not known")
-        return f"UINT64_C({value & (1 << 64) - 1:#x})"
+        return number(value, 64)
 
-    def _pair(self, source: Register) -> str:
+    def _pair(self, source: Register) -> Op:
         if source.index is None:
-            return "UINT64_C(0)"
+            return number(0, 64)
         if source.index % 2:
             raise Lacks("a pair of registers begins with an odd one")
-        return f"lift_pair({self._named(source)}, {self._named(Register(source.file, source.index + 1))})"
+        return expressions.pair(self._named(source), self._named(Register(source.file, source.index + 1)))
 
-    def single(self, *, flush: bool = False) -> str:
+    def single(self, *, flush: bool = False) -> Op:
         """Return the bits of a float32."""
         source = self._take("source")
         if isinstance(source, Real):
-            bits = single_bits(source)
+            bits = number(single_bits(source))
         elif isinstance(source, Integer):
-            bits = hexadecimal(source.value)
+            bits = number(source.value)
         elif isinstance(source, (Register, Constant)):
             if source.inverted:
                 raise Lacks("a source has a tilde")
             bits = self._signed(source)
         else:
             raise Lacks("a source is not a float")
-        return f"lift_flush({bits})" if flush else bits
+        return FUNCTIONS["flush"](bits) if flush else bits
 
-    def two_singles(self) -> tuple[str, str]:
+    def two_singles(self) -> tuple[Op, Op]:
         """Return the bits of two float32, the lower register's first; F32 names one register for both, as an immediate
         is for both, and NP negates the upper one."""
         source = self._take("source")
         if isinstance(source, Real):
-            return single_bits(source), single_bits(source)
+            return number(single_bits(source)), number(single_bits(source))
         parts = ("F32x2.HI_LO", "F32x2.HI_LO.NP", "F32")
         if not isinstance(source, Register) or source.inverted or source.part not in parts:
             raise Lacks("a source is not two floats")
@@ -244,7 +246,7 @@ class Operands:
         opposite = source.negated != source.part.endswith(".NP")
         return self._signed(low), self._signed(replace(low, index=source.index + 1, negated=opposite))
 
-    def halves(self, *, brain: bool = False) -> str:
+    def halves(self, *, brain: bool = False) -> Op:
         """Return the bits of two halves, or of two bfloat16 (``brain``). Of immediates the first is the high one."""
         source = self._take("source")
         if isinstance(source, Real):
@@ -252,52 +254,52 @@ class Operands:
             if not isinstance(low, Real):
                 raise Lacks("one immediate where there are two of half precision")
             bits_of = brain_bits if brain else half_bits
-            return hexadecimal(bits_of(source) << 16 | bits_of(low))
+            return number(bits_of(source) << 16 | bits_of(low))
         if not isinstance(source, Register) or source.inverted or source.file not in ("R", "UR"):
             raise Lacks("a source is not two halves")
-        bits = "0u" if source.index is None else self._named(source)
+        bits = ZERO if source.index is None else self._named(source)
         if source.part == "H0_H0":
-            bits = f"(({bits} & 0xffffu) * 0x10001u)"
+            bits = (bits & 0xFFFF) * 0x10001
         elif source.part == "H1_H1":
-            bits = f"(({bits} >> 16) * 0x10001u)"
+            bits = (bits >> 16) * 0x10001
         elif source.part:
             raise Lacks(f"part {source.part} of a source")
-        bits = f"({bits} & 0x7fff7fffu)" if source.absolute else bits
-        return f"({bits} ^ 0x80008000u)" if source.negated else bits
+        bits = bits & 0x7FFF_7FFF if source.absolute else bits
+        return bits ^ 0x8000_8000 if source.negated else bits
 
-    def one_half(self) -> str:
+    def one_half(self) -> Op:
         """Return the bits of the half that H0_H0 or H1_H1 names."""
         source, bits = self._with_part("one half", "H0_H0", "H1_H1")
-        bits = f"({bits} >> 16)" if source.part == "H1_H1" else f"({bits} & 0xffffu)"
-        bits = f"({bits} & 0x7fffu)" if source.absolute else bits
-        return f"({bits} ^ 0x8000u)" if source.negated else bits
+        bits = bits >> 16 if source.part == "H1_H1" else bits & 0xFFFF
+        bits = bits & 0x7FFF if source.absolute else bits
+        return bits ^ 0x8000 if source.negated else bits
 
-    def brain(self) -> str:
+    def brain(self) -> Op:
         """Return the bits of a float from a bfloat16: the half that H1 names; without it, the lower one."""
         source, bits = self._with_part("one bfloat16", "", "H1", absolute=False)
-        bits = f"({bits} & 0xffff0000u)" if source.part else f"({bits} << 16)"
-        return f"({bits} ^ 0x80000000u)" if source.negated else bits
+        bits = bits & 0xFFFF_0000 if source.part else bits << 16
+        return bits ^ 0x8000_0000 if source.negated else bits
 
-    def byte(self) -> str:
+    def byte(self) -> Op:
         """Return the bits of the byte that B0 to B3 names; without one, the lowest."""
         source, bits = self._with_part("one byte", "", "B0", "B1", "B2", "B3", absolute=False, negated=False)
-        return f"({bits} >> {8 * int(source.part[1:] or '0')})"
+        return bits >> 8 * int(source.part[1:] or "0")
 
-    def two_bytes(self) -> str:
+    def two_bytes(self) -> Op:
         """Return the bits of the upper two bytes, which H1 names; without a part, of the lower two."""
         source, bits = self._with_part("two bytes", "", "H1", absolute=False, negated=False)
-        return f"({bits} >> 16)" if source.part else bits
+        return bits >> 16 if source.part else bits
 
-    def _with_part(self, what: str, *parts: str, absolute: bool = True, negated: bool = True) -> tuple[Register, str]:
+    def _with_part(self, what: str, *parts: str, absolute: bool = True, negated: bool = True) -> tuple[Register, Op]:
         """Take a register of which one of these parts may be read, and return it with its bits; signs if allowed."""
         source = self._take("source")
         if not isinstance(source, Register) or source.inverted or source.part not in parts:
             raise Lacks(f"a source is not {what}")
         if (source.absolute and not absolute) or (source.negated and not negated):
             raise Lacks(f"a source of {what} has a sign or bars")
-        return source, "0u" if source.index is None else self._named(source)
+        return source, ZERO if source.index is None else self._named(source)
 
-    def in_bars(self, *, halves: bool) -> str:
+    def in_bars(self, *, halves: bool) -> Op:
         """Return a source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""
         source = self._rest[0] if self._rest else None
         if isinstance(source, Register) and source.absolute and not source.negated:
@@ -327,7 +329,7 @@ class Operands:
             raise Lacks("its place in the constant bank is computed")
         return source
 
-    def address(self) -> str:
+    def address(self) -> Op:
         """Return a global address, 64 bits."""
         memory = self._take("address")
         marked = self.layout.descriptor is not None or (isinstance(memory, Memory) and memory.uniform)
@@ -337,20 +339,19 @@ class Operands:
             raise Lacks("its address has a uniform part")
         if memory.descriptor:
             self._named(memory.descriptor)
-        uniform = f" + {self._pair(memory.uniform)}" if memory.uniform else ""
+        base = self._pair(memory.base)
         # A count of bytes that may be negative, as the hardware adds it.
-        return f"{self._pair(memory.base)}{uniform} + UINT64_C({memory.offset & (1 << 64) - 1:#x})"
+        return (base + self._pair(memory.uniform) if memory.uniform else base) + memory.offset
 
-    def shared_address(self) -> str:
+    def shared_address(self) -> Op:
         """Return an address in shared memory, 32 bits."""
         memory = self._take("address")
         if not isinstance(memory, Memory) or memory.base.part == "64" or memory.descriptor:
             raise Lacks("its address is not one of shared memory")
         scale = int(memory.base.part[1:] or "1")
         base = replace(memory.base, part="")
-        parts = [self._bits(register) for register in (base, memory.uniform) if register]
-        parts[0] += f" * {scale}u" if scale > 1 else ""
-        return " + ".join([*parts, hexadecimal(memory.offset)])
+        place = self._bits(base) * scale if scale > 1 else self._bits(base)
+        return (place + self._bits(memory.uniform) if memory.uniform else place) + memory.offset
 
     def barrier(self) -> None:
         """A barrier register, which one thread alone does not wait at."""
@@ -363,13 +364,13 @@ class Operands:
         if not (isinstance(source, Real) and source.text.endswith("QNAN")):
             raise Lacks("its source is not an immediate NaN")
 
-    def some_nan(self) -> str:
+    def some_nan(self) -> Op:
         """Return an immediate's bits; of a NaN, which has unknown ones, those of a NaN with poison in it."""
         source = self._rest[0]
         if not (isinstance(source, Real) and source.text.endswith("QNAN")):
             return self.single()
         self.not_a_number()
-        return "(0x7fc00000u | LIFT_POISON >> 10)"
+        return POISON >> 10 | 0x7FC0_0000
 
     def special(self) -> str:
         """Return a special register's name."""
@@ -378,27 +379,29 @@ class Operands:
             raise Lacks("its source is not a special register")
         return source.name
 
-    def _signed(self, source: Register | Constant) -> str:
+    def _signed(self, source: Register | Constant) -> Op:
         """Return the bits of a float with the bars and the sign that the operand has."""
         bits = self._bits(source)
-        bits = f"({bits} & 0x7fffffffu)" if source.absolute else bits
-        return f"({bits} ^ 0x80000000u)" if source.negated else bits
+        bits = bits & 0x7FFF_FFFF if source.absolute else bits
+        return bits ^ 0x8000_0000 if source.negated else bits
 
-    def _bits(self, source: Register | Constant) -> str:
+    def _bits(self, source: Register | Constant) -> Op:
         if isinstance(source, Constant):
             if source.register and source.register.index is not None:
                 raise Lacks("a place in a constant bank is computed")
             return self.loaded(source, 0)
         if source.file not in ("R", "UR") or source.part:
             raise Lacks(f"a source is {source.file}{'.' + source.part if source.part else ''}")
-        return "0u" if source.index is None else self._named(source)
+        return ZERO if source.index is None else self._named(source)
 
-    def loaded(self, place: Constant, step: int) -> str:
+    def loaded(self, place: Constant, step: int) -> Op:
         """Return a word of constant bank 0 or 2, ``step`` words on; raise ``Lacks`` if nothing defines it."""
         offset = place.offset + 4 * step
         if place.bank == _OWN and self.grid:
-            base = self._named(place.register) + " + " if place.register and place.register.index is not None else ""
-            return f"lift_own_constant({base}{offset:#x}u)"
+            at = number(offset)
+            if place.register and place.register.index is not None:
+                at = self._named(place.register) + at
+            return FUNCTIONS["own_constant"](at)
         known = (
             offset == self.layout.stack
             or (self.layout.descriptor is not None and offset - self.layout.descriptor in (0, 4))
@@ -407,7 +410,11 @@ class Operands:
         )
         if place.bank != 0 or not known or offset % 4:
             raise Lacks(f"the contents of c[{place.bank:#x}][{offset:#x}] is not known")
-        return f"lift_constant(launch, {offset:#x}u)"
+        return expressions.constant(offset)
+
+    def word_of_bank(self, offset: int) -> Op:
+        """Return a word of constant bank 0."""
+        return self.loaded(Constant(0, offset), 0)
 
 
 def is_plain(operand: object, *files: str) -> bool:
@@ -415,16 +422,12 @@ def is_plain(operand: object, *files: str) -> bool:
     return isinstance(operand, Register) and operand == Register(operand.file, operand.index) and operand.file in files
 
 
-def hexadecimal(value: int) -> str:
-    """Return a 32-bit constant of C."""
-    return f"{value & 0xFFFF_FFFF:#x}u"
-
-
-def single_bits(source: Real) -> str:
+def single_bits(source: Real) -> int:
     """Return a decimal immediate's bits: the disassembler writes 20 digits, which are enough for exactly one float."""
     if source.text.endswith("QNAN"):
         raise Lacks("an immediate is a NaN, whose bits the disassembler does not print")
-    return f"{struct.unpack('<I', struct.pack('<f', float(source.text)))[0]:#x}u"
+    bits: int = struct.unpack("<I", struct.pack("<f", float(source.text)))[0]
+    return bits
 
 
 def half_bits(source: Real) -> int:
@@ -437,4 +440,4 @@ def half_bits(source: Real) -> int:
 
 def brain_bits(source: Real) -> int:
     """Return the same of bfloat16."""
-    return int(single_bits(source)[:-1], 16) >> 16
+    return single_bits(source) >> 16

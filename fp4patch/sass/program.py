@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from fp4patch.sass.error import SassError
@@ -18,8 +19,8 @@ STRAY = 3
 class Kernel:
     """A kernel as C.
 
-    It defines ``static void FP4PATCH_KERNEL(const struct launch *launch)``, after an ``#include`` of the runtime; of a
-    grid ``static void FP4PATCH_KERNEL(const struct launch *launch, struct lane *lane)``, and ``LIFT_REGISTERS``, for
+    It defines ``static void SASS_KERNEL(const struct launch *launch)``, after an ``#include`` of the runtime; of a
+    grid ``static void SASS_KERNEL(const struct launch *launch, struct lane *lane)``, and ``SASS_REGISTERS``, for
     ``grid.c``.
     """
 
@@ -39,6 +40,13 @@ def compile_host(
     if status:
         said = "\n".join(messages.strip().splitlines()[:20])
         raise SassError("the translated machine code does not compile for the host", help=said)
+
+
+@cache
+def for_this_processor(compiler: str) -> tuple[str, ...]:
+    """Return the option to compile for this machine's processor; none if the compiler, a cross compiler, has none."""
+    status, _, _ = run_program([compiler, "-march=native", "-E", "-x", "c", "/dev/null"])
+    return () if status else ("-march=native",)
 
 
 def run_program(

@@ -4,11 +4,13 @@ Registers become local variables, blocks labels, and each instruction its entry 
 machine code beside it. The result needs ``runtime.h``, and nothing else.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from importlib import resources
 
 from fp4patch.sass import flow as control
 from fp4patch.sass.error import SassError
+from fp4patch.sass.expressions import Wait, c, statements
 from fp4patch.sass.listing import Decoded, read
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
 from fp4patch.sass.program import Kernel
@@ -19,8 +21,9 @@ RUNTIME = "runtime.h"
 
 LANE = """\
 struct lane {
-  uint32_t registers[LIFT_REGISTERS];
-  uint32_t at, kind, value, b, c, result, inside, done; /* where the thread waits and for what, and what it got */
+  uint32_t registers[SASS_REGISTERS];
+  uint32_t at, kind, done;           /* where the thread waits, and for what */
+  uint32_t source[SASS_SOURCES], result[SASS_RESULTS]; /* what it gave, and what it got */
 };"""
 
 
@@ -65,8 +68,8 @@ def translate(
         _statements(listing.instructions, layout, grid=grid)  # an unknown opcode is the reason, where there is one
         raise
     reached = {instruction.address: instruction for block in graph.blocks for instruction in block.instructions}
-    statements, variables = _statements(reached.values(), layout, grid=grid)
-    lines = [*(_table(words) if grid else []), *_head(variables, statements if grid else None)]
+    code = _statements(reached.values(), layout, grid=grid)
+    lines = [*(_table(words) if grid else []), *_head(code, grid=grid)]
     for number, block in enumerate(graph.blocks):
         after = graph.blocks[number + 1].start if number + 1 < len(graph.blocks) else None
         lines.append(f"{_label(block.start)}:;")
@@ -74,25 +77,31 @@ def translate(
             if instruction.opcode in control.CONTROL:
                 lines += _jump(instruction, graph, after, Operands(instruction, layout))
             else:
-                lines += statements[instruction.address]
+                lines += code.statements[instruction.address]
         if block.goes_to and block.instructions[-1].opcode not in control.CONTROL and block.goes_to != (after,):
             lines.append(f"  goto {_label(block.goes_to[0])};")
-    lines += _tail(variables) if grid else ["}"]
+    lines += _tail(code.variables) if grid else ["}"]
     return Kernel("\n".join([*lines, ""]), layout, listing)
 
 
-def _statements(
-    instructions: Iterable[Decoded], layout: Layout, *, grid: bool
-) -> tuple[dict[int, list[str]], set[str]]:
-    """C of each instruction that is not control flow, by address, and the variables that they name."""
-    statements: dict[int, list[str]] = {}
-    variables: set[str] = set()
+@dataclass
+class _Code:
+    """C of each instruction that is not control flow, by address."""
+
+    statements: dict[int, list[str]] = field(default_factory=dict)
+    variables: set[str] = field(default_factory=set)
+    waits: list[int] = field(default_factory=list)
+    """Addresses at which a thread waits for others."""
+
+
+def _statements(instructions: Iterable[Decoded], layout: Layout, *, grid: bool) -> _Code:
+    code = _Code()
     lacking: dict[tuple[str, str], Decoded] = {}
     for instruction in instructions:
         operands = Operands(instruction, layout, grid=grid)
         try:
             if instruction.opcode not in control.CONTROL:
-                statements[instruction.address] = _statement(instruction, operands)
+                code.statements[instruction.address] = _statement(instruction, operands, code.waits)
             elif instruction.predicate:
                 operands.value(instruction.predicate)
             if instruction.opcode in control.BRANCH and operands.peek_predicate():
@@ -103,52 +112,54 @@ def _statements(
                 operands.word()
         except Lacks as why:
             lacking.setdefault((instruction.opcode, str(why)), instruction)
-        variables |= operands.read
+        code.variables |= operands.read
     if lacking:
         raise _unsupported(lacking)
-    return statements, variables
+    return code
 
 
 def _unsupported(lacking: dict[tuple[str, str], Decoded]) -> Unsupported:
     opcodes = list(dict.fromkeys(opcode for opcode, _ in lacking))
     reasons = tuple(f"{at.address:#06x} {at.text}: {why}" for (_, why), at in lacking.items())
-    return Unsupported(f"the lifter does not support {', '.join(opcodes)}", lacking=reasons)
+    return Unsupported(f"the executor does not support {', '.join(opcodes)}", lacking=reasons)
 
 
-def _statement(instruction: Decoded, operands: Operands) -> list[str]:
+def _statement(instruction: Decoded, operands: Operands, waits: list[int]) -> list[str]:
     known = TABLE.get(instruction.opcode)
     if known is None:
         raise Lacks("no such opcode in the table")
-    guard = operands.value(instruction.predicate) if instruction.predicate else ""
-    body = known.emit(operands)
+    guard = c(operands.value(instruction.predicate)) if instruction.predicate else ""
+    effects = known.emit(operands)
+    waits += [instruction.address for effect in effects if isinstance(effect, Wait)]
+    body = statements(effects, instruction.address)
     head, comment = f"  if ({guard}) {{" if guard else "  {", instruction.text.replace("*/", "* /")
-    return [f"  /* {instruction.address:#06x} {comment} */", f"{head} {' '.join(body)} }}"] if body else []
+    return [f"  /* {instruction.address:#06x} {comment} */", f"{head} {body} }}"] if body else []
 
 
 def _jump(instruction: Decoded, graph: control.Flow, after: int | None, operands: Operands) -> list[str]:
     """C of a control instruction. A jump backwards has a hook before it, by which a caller limits the run time."""
     if instruction.opcode in control.OPEN | control.DIVERGENT:
         return []
-    conditions = [operands.value(instruction.predicate)] if instruction.predicate else []
+    conditions = [c(operands.value(instruction.predicate))] if instruction.predicate else []
     if instruction.opcode in control.EXIT:
-        action = "LIFT_EXIT;"
+        action = "SASS_EXIT;"
     elif instruction.opcode in control.RETURN:
         cases = " ".join(f"case {place:#x}: goto {_label(place)};" for place in graph.returns)
-        action = f"switch ({operands.word()}) {{ {cases} default: LIFT_LOST; }}"
+        action = f"switch ({c(operands.word())}) {{ {cases} default: SASS_LOST; }}"
     elif instruction.opcode in control.INDEXED:
         places = control.indexed(instruction, graph.listing)
         cases = " ".join(f"case {value:#x}: goto {_label(place)};" for value, place in places.items())
-        action = f"switch ({operands.word()}) {{ {cases} default: LIFT_LOST; }}"
+        action = f"switch ({c(operands.word())}) {{ {cases} default: SASS_LOST; }}"
     else:
         if instruction.opcode in control.MEET:
             there = graph.meets[instruction.address]
         else:
             there = control.target(instruction)
             if operands.peek_predicate():
-                conditions.append(operands.truth())
+                conditions.append(c(operands.truth()))
         if there == after:
             return []
-        back = "LIFT_BACKWARD; " if there <= instruction.address else ""
+        back = "SASS_BACKWARD; " if there <= instruction.address else ""
         action = f"{back}goto {_label(there)};"
     return [f"  if ({' & '.join(f'({one})' for one in conditions)}) {{ {action} }}" if conditions else f"  {action}"]
 
@@ -156,7 +167,7 @@ def _jump(instruction: Decoded, graph: control.Flow, after: int | None, operands
 def _table(words: tuple[int, ...]) -> list[str]:
     """Return the kernel's own constants as C."""
     content = ", ".join(f"{word:#x}u" for word in words) or "0"
-    return [f"static const uint32_t lift_own[] = {{{content}}};", f"enum {{ LIFT_OWN = {4 * len(words)} }};"]
+    return [f"static const uint32_t sass_own[] = {{{content}}};", f"enum {{ SASS_OWN = {4 * len(words)} }};"]
 
 
 def _label(address: int) -> str:
@@ -167,26 +178,25 @@ def _ordered(variables: Iterable[str]) -> list[str]:
     return sorted(variables, key=lambda one: (one.rstrip("0123456789"), int(one.lstrip("urp"))))
 
 
-def _head(variables: Iterable[str], resumed: Mapping[int, list[str]] | None) -> list[str]:
+def _head(code: _Code, *, grid: bool) -> list[str]:
     """Return the beginning of the function: what a register holds that nothing wrote is poison, which must not
     matter."""
-    ordered = _ordered(variables)
-    initial = "lift_poison(launch, {})" if resumed is None else "lane->registers[{}]"
+    ordered = _ordered(code.variables)
+    initial = "lane->registers[{}]" if grid else "sass_poison(launch, {})"
     declared = [
         f"  uint32_t {one} = {initial.format(number)}{' & 1u' if 'p' in one else ''};"
         for number, one in enumerate(ordered)
     ]
-    if resumed is None:
-        return ["static void FP4PATCH_KERNEL(const struct launch *launch) {", "  (void)launch;", *declared]
-    places = [address for address, lines in resumed.items() if any("LIFT_EXCHANGE(" in line for line in lines)]
+    if not grid:
+        return ["static void SASS_KERNEL(const struct launch *launch) {", "  (void)launch;", *declared]
     return [
-        f"enum {{ LIFT_REGISTERS = {len(ordered) or 1} }};",
+        f"enum {{ SASS_REGISTERS = {len(ordered) or 1} }};",
         LANE,
-        "static void FP4PATCH_KERNEL(const struct launch *launch, struct lane *lane) {",
+        "static void SASS_KERNEL(const struct launch *launch, struct lane *lane) {",
         "  (void)launch;",
         *declared,
         "  switch (lane->at) {",
-        *(f"    case {at:#x}: goto resume_{at:x};" for at in places),
+        *(f"    case {at:#x}: goto resume_{at:x};" for at in code.waits),
         "  }",
     ]
 
@@ -194,4 +204,4 @@ def _head(variables: Iterable[str], resumed: Mapping[int, list[str]] | None) -> 
 def _tail(variables: Iterable[str]) -> list[str]:
     """Return the end of a grid's function: where a thread waits, its registers are kept."""
     kept = [f"  lane->registers[{number}] = {one};" for number, one in enumerate(_ordered(variables))]
-    return ["  LIFT_EXIT;", "suspend:;", *kept, "}"]
+    return ["  SASS_EXIT;", "suspend:;", *kept, "}"]

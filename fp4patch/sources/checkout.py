@@ -45,22 +45,34 @@ class Checkout:
     def read(self, commit: str, path: Path) -> bytes | None:
         """Return a file as a commit has it, or for ``:0`` the index; None if that has none."""
         name = f"{commit}:{path.relative_to(self.folder).as_posix()}"
-        size = self._say("cat-file", "-s", name)
-        return self._say("cat-file", "blob", name) if size and int(size) <= _LARGEST else None
+        size = self.say("cat-file", "-s", name)
+        return self.say("cat-file", "blob", name) if size and int(size) <= _LARGEST else None
+
+    @staticmethod
+    def at(folder: Path) -> "Checkout | None":
+        """Return the repository of a clone, with a work tree or without; None if it is none."""
+        if (folder / ".git").exists():
+            return Checkout.around(folder / "x")
+        return Checkout(folder, folder) if (folder / "HEAD").is_file() and (folder / "objects").is_dir() else None
+
+    def blob(self, name: str) -> bytes | None:
+        """Return a file by its hash, or by ``COMMIT:PATH``; None if the repository has none, or two."""
+        size = self.say("cat-file", "-s", name)
+        return self.say("cat-file", "blob", name) if size and int(size) <= _LARGEST else None
 
     def history(self, path: Path) -> Iterator[tuple[str, bytes]]:
         """Yield the last commits that changed a file, the newest first, and the file as they have it."""
         name = f":(literal,top){path.relative_to(self.folder).as_posix()}"
-        said = self._say("rev-list", f"--max-count={_COMMITS}", "--full-history", "--abbrev-commit", "HEAD", "--", name)
+        said = self.say("rev-list", f"--max-count={_COMMITS}", "--full-history", "--abbrev-commit", "HEAD", "--", name)
         for commit in (said or b"").decode("ascii", "replace").split():
             if (text := self.read(commit, path)) is not None:
                 yield commit, text
 
     def merged(self, base: Path, ours: Path, theirs: Path) -> bytes | None:
         """Return a file with the changes of two others to it; None if they change the same lines."""
-        return self._say("merge-file", "-p", "-q", str(ours), str(base), str(theirs))
+        return self.say("merge-file", "-p", "-q", str(ours), str(base), str(theirs))
 
-    def _say(self, *words: str) -> bytes | None:
+    def say(self, *words: str) -> bytes | None:
         """Return what git prints; None if it fails, or does not end."""
         environ = {
             "GIT_DIR": str(self.repository),  # a hook of git, which may have started fp4patch, sets these three

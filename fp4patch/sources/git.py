@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from fp4patch.core.errors import SourceError
+from fp4patch.core.store import cache_dir, scratch
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = "check the version and the network, or name another repository: --git URL (a local path works too)"
@@ -93,3 +94,29 @@ def _reason(stderr: str) -> str:
     lines = [line.strip().removeprefix("stderr: '").strip("'") for line in stderr.strip().splitlines()]
     reasons = [line for line in lines if line.startswith(("fatal:", "error:"))]
     return f": {reasons[0] if reasons else lines[-1]}" if lines else ""
+
+
+MARK = 97
+"""Signs of a conflict's mark: no source has a line of so many."""
+
+
+def merge_file(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, int]:
+    """Return a text with the changes of two others to it, and the number of conflicts, which have git's marks.
+
+    SourceError: git fails, or there is none.
+    """
+    with scratch(cache_dir(), "merge-") as folder, _said("git cannot merge", "see git's message") as git:
+        for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
+            (folder / name).write_bytes(text)
+        options = ["-c", "merge.conflictStyle=merge", "merge-file", "-p", "-q", f"--marker-size={MARK}"]
+        status, out, error = git.Git(folder).execute(
+            [git.Git.GIT_PYTHON_GIT_EXECUTABLE, *options, "ours", "base", "theirs"],
+            with_extended_output=True,
+            with_exceptions=False,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
+            env={"GIT_CEILING_DIRECTORIES": str(folder.parent)},
+        )
+    if status < 0 or status > 127:
+        raise SourceError(f"git cannot merge{_reason(str(error))}", help="see git's message")
+    return bytes(out), int(status)

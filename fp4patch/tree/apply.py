@@ -12,9 +12,8 @@ from typing import Literal
 
 from fp4patch import __version__
 from fp4patch.catalog.identify import identify_all
-from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.outside import read as read_outside
-from fp4patch.catalog.variant import Variant
+from fp4patch.catalog.manifest import ALONE, Catalog, load
+from fp4patch.catalog.outside import OutsidePatch
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
 from fp4patch.core.results import Problem, Rewritten, State
@@ -103,26 +102,29 @@ def apply(
     *,
     write: bool = True,
     version: str | None = None,
-    outside: Sequence[Path] = (),
+    outside: Sequence[OutsidePatch] = (),
 ) -> Applied:
     """Bring each tree to the variant's state. ``variant`` None: the one that is applied already, brought up to date.
 
-    ``outside`` are directories of patches that are applied too; without them and a variant, those that the tree keeps.
-    ``version`` is that of the trees if they state none or a wrong one. Problems are values in what is returned, and
-    then nothing was written. UsageError: no such variant, or none for that kind of tree. Refused: not a tree.
+    ``outside`` are patches that are applied too, those without a target to the only kind of tree; without them and a
+    variant, those that the tree keeps. ``version`` is that of the trees if they state none or a wrong one. Problems are
+    values in what is returned, and then nothing was written. UsageError: no such variant, or none for that kind of
+    tree. Refused: not a tree.
     """
     catalog = load()
-    name = catalog.variant(variant).name if variant else None
-    named = [read_outside(folder, catalog.targets) for folder in outside]
     identified = identify_all(trees, catalog, version)
-    if strays := [p.id for p in named if p.target not in {tree.target.name for tree in identified}]:
+    kinds = {tree.target.name for tree in identified}
+    if len(kinds) > 1 and (vague := next((p.origin.stack for p in outside if not p.target), "")):
+        raise UsageError(f"which of these trees is the stack {vague} for?", help="say it in stack.toml: target = NAME")
+    named = [replace(patch, target=patch.target or next(iter(kinds))) for patch in outside]
+    if strays := [p.id for p in named if p.target not in kinds]:
         raise UsageError(f"{strays[0]} is for none of these trees", help="name the tree that it changes, too")
     with locked(identified) as every:
         staged, results = [], []
         for tree in every:
-            keeps = tree.outside if not (named or name) else ()
+            keeps = tree.outside if not (named or variant) else ()
             whole = catalog.including([*(p for p in named if p.target == tree.known.target.name), *keeps])
-            chosen = whole.variant(name or _applied_variant(tree, every, catalog).name)
+            chosen = whole.variant(variant or _applied_variant(tree, every, whole, alone=bool(named)))
             folds, record = evaluate(tree, chosen, whole)
             done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
             record = replace(record, states=record.states or patch_states(folds, done), remainders=folds.remainders)
@@ -199,18 +201,21 @@ def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
     return tuple(results)
 
 
-def _applied_variant(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog) -> Variant:
-    """Return the variant of its receipt, else the only one that the other trees have."""
+def _applied_variant(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, *, alone: bool) -> str:
+    """Return the variant of its receipt, else the only one that the other trees have. ``alone``: else none is needed,
+    since patches are named."""
     target = tree.known.target.name
     applied = {other.receipt.variant for other in ([tree] if tree.receipt else every) if other.receipt}
+    if len(applied) != 1 and alone:
+        return ALONE
     if len(applied) != 1:
-        variants = [variant.name for variant in catalog.variants.values() if target in variant.targets]
+        variants = [variant.name for variant in load().variants.values() if target in variant.targets]
         message = f"no variant is applied to {tree.root} yet, and none was named"
         raise NoVariantError(message, help=f"variants: {', '.join(variants)}")
     (name,) = applied
     if name not in catalog.variants:
         raise UsageError(
             f"{name} is applied to {tree.root}, a variant that this fp4patch ({__version__}) does not have",
-            help=f"name one with --variant ({', '.join(catalog.variants)}), or `fp4patch revert` the tree",
+            help=f"name one with --variant ({', '.join(load().variants)}), or `fp4patch revert` the tree",
         )
-    return catalog.variants[name]
+    return name

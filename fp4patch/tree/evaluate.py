@@ -68,7 +68,20 @@ def record_of(tree: LockedTree, variant: str, patches: Sequence[Patch]) -> Recei
         variant=variant,
         patches=tuple(f"{patch.id} {patch.version}" for patch in patches),
         files={},
-        diffs=tuple(KeptDiff(p.id, p.link, sha256(p.diff)) for p in patches if isinstance(p, OutsidePatch)),
+        diffs=tuple(_kept_diff(patch) for patch in patches if isinstance(patch, OutsidePatch)),
+    )
+
+
+def _kept_diff(patch: OutsidePatch) -> KeptDiff:
+    origin = patch.origin
+    return KeptDiff(
+        patch.id,
+        patch.link,
+        sha256(patch.diff),
+        origin.stack,
+        origin.stack_sha256,
+        origin.file_sha256,
+        origin.merged,
     )
 
 
@@ -80,8 +93,11 @@ def evaluate(tree: LockedTree, variant: Variant, catalog: Catalog) -> tuple[Fold
     """
     patches, options = patches_of(variant, tree.known, catalog)
     record, receipt = record_of(tree, variant.name, patches), tree.receipt
-    if receipt and record == replace(receipt, files={}, states=(), remainders=(), basis=""):
-        files = {path: FoldedFile(tree.current(path), file.patches) for path, file in receipt.files.items()}
+    if receipt and record == replace(receipt, files={}, folders=(), states=(), remainders=(), basis=""):
+        files = {
+            path: FoldedFile(tree.current(path), file.patches, executable=file.executable)
+            for path, file in receipt.files.items()
+        }
         written = {path: sha256(file.desired) for path, file in files.items()}
         if basis(source_hashes(tree), written) == receipt.basis:
             return FoldedTree(tuple(patches), files, (), (), receipt.remainders), receipt

@@ -70,10 +70,25 @@ def read(root: Path, rel: str) -> bytes | None:
         raise refuse(rel, "a readable file", error.strerror or str(error), help=advice) from error
 
 
+def mode(path: Path) -> int | None:
+    """Return the permission bits of a file; None if there is none."""
+    try:
+        return stat.S_IMODE(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def allowed(permissions: int) -> int:
+    """Return permission bits without those that this process gives to no file: a receipt can have any."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return permissions & 0o775 & ~mask
+
+
 def must_be_replaceable(root: Path, rel: str) -> None:
     """Refuse a file that must not, or cannot, be replaced: one without a write bit too, even for root."""
     place = locate(root, rel)
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):
         info = place.lstat()
         mode = stat.S_IMODE(info.st_mode)
         if mode & 0o7000 or not mode & 0o222 or not os.access(place, os.W_OK):
@@ -108,11 +123,11 @@ def read_file(path: Path) -> bytes | None:
         return file.read(LARGEST)
 
 
-def create(path: Path, data: bytes, *, like: Path | None = None) -> None:
+def create(path: Path, data: bytes, *, like: Path | None = None, permissions: int | None = None) -> None:
     """Make a file that is on the disk when this returns; what a killed command left under that name goes first.
 
     It has the permissions, the owner and the attributes of the file ``like`` if that is there; what root makes without
-    such a file, or of one of root's, belongs to the owner of the directory.
+    such a file, or of one of root's, belongs to the owner of the directory. ``permissions`` may be others.
     """
     remove(path)
     step(f"create {path}")
@@ -125,6 +140,8 @@ def create(path: Path, data: bytes, *, like: Path | None = None) -> None:
         if found and like:
             shutil.copystat(like, path, follow_symlinks=False)
             os.utime(path)  # build systems must see the change
+        if permissions is not None:
+            os.fchmod(file.fileno(), permissions)
         # Root's own file among a user's is as a hard link would be: the user's bytes must not become root's.
         _give(path, found if found and found.st_uid else path.parent.stat())
         os.fsync(file.fileno())
@@ -157,6 +174,13 @@ def remove(path: Path) -> None:
             path.rmdir()
         else:
             path.unlink()
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a directory if it is there, and empty."""
+    if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
+        step(f"remove {path}")
+        path.rmdir()
 
 
 def sync(folder: Path) -> None:

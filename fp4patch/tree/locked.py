@@ -13,7 +13,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import Refused
 from fp4patch.core.globs import glob
 from fp4patch.core.results import State
-from fp4patch.tree.files import read, sha256
+from fp4patch.tree.files import locate, mode, read, sha256
 from fp4patch.tree.origin import Origin, Origins
 from fp4patch.tree.receipt import Receipt, ReceiptFile, StateDirectory
 
@@ -78,16 +78,29 @@ class LockedTree:
         if origin := self.origin(path):
             return origin.pristine
         current = self.current(path) if self.interrupted else None
-        is_pristine = sha256(current) == recorded.pristine_sha256
-        return current if is_pristine else self.state_directory.blob(recorded.pristine_sha256)
+        if sha256(current) == recorded.pristine_sha256 or not recorded.pristine_sha256:
+            return current if recorded.pristine_sha256 else None
+        return self.state_directory.blob(recorded.pristine_sha256)
+
+    def mode(self, path: str) -> int | None:
+        """Return the permission bits of a file as it is; None if there is none."""
+        return mode(locate(self.root, path))
+
+    def pristine_mode(self, path: str) -> int | None:
+        """Return the permission bits before fp4patch touched the file; None if there was none."""
+        recorded = self.on_record.get(path)
+        if recorded and recorded.mode is not None:
+            return recorded.mode
+        return None if recorded and not recorded.pristine_sha256 else self.mode(path)
 
     def _origin(self, path: str) -> Origin | None:
         """Return who brought a file of the receipt, if its bytes are none of those that the receipt names."""
         recorded, current = self.on_record.get(path), self.current(path)
         if recorded is None or self.origins is None:
             return None
-        named = (recorded.pristine_sha256, recorded.written_sha256, recorded.before_sha256)
-        return self.origins.of(path, current) if current is None or sha256(current) not in named else None
+        named = {recorded.pristine_sha256, recorded.written_sha256}
+        named |= {recorded.before_sha256} if self.interrupted else set()
+        return None if sha256(current) in named else self.origins.of(path, current)
 
     def read(self, path: str) -> bytes | None:
         """Return the pristine bytes that a plan looks at; None if they cannot be read."""
@@ -97,19 +110,29 @@ class LockedTree:
             return None
 
     def state(self, path: str, desired: bytes | None) -> State:
-        """Return the state of a file, from its pristine bytes, the bytes that we wrote, and the desired ones.
-
-        ``desired`` None: the desired bytes are not known, and the bytes that we wrote count as applied.
-        """
-        recorded, current = self.on_record.get(path), self.current(path)
-        if desired is not None and current == desired:
+        """Return the state of a file, from its pristine bytes, the bytes that we wrote, and the desired ones."""
+        if self.current(path) == desired:
+            recorded = self.on_record.get(path)
+            changed = recorded and recorded.executable is not None
+            if recorded and changed and bool((self.mode(path) or 0) & 0o100) != recorded.executable:
+                return State.OUTDATED
             return State.APPLIED if recorded else State.PRISTINE
+        return self._other_state(path)
+
+    def state_on_record(self, path: str) -> State:
+        """Return the state of a file of the receipt whose desired bytes are not known: those that we wrote count."""
+        state = self._other_state(path)
+        written = sha256(self.current(path)) == self.on_record[path].written_sha256
+        return State.APPLIED if written and state is not State.FOREIGN else state
+
+    def _other_state(self, path: str) -> State:
+        """Return the state of a file whose bytes are not the desired ones."""
+        recorded, current = self.on_record.get(path), self.current(path)
         if current == self.pristine(path):
             return State.PRISTINE
         if recorded is None or ((origin := self.origin(path)) and not origin.known):
             return State.FOREIGN
-        written = sha256(current) == recorded.written_sha256
-        return State.APPLIED if desired is None and written else State.OUTDATED
+        return State.OUTDATED
 
 
 @contextmanager

@@ -105,8 +105,8 @@ class UnknownFile:
 
     @cached_property
     def kept(self) -> bytes:
-        """The pristine bytes that the receipt keeps. Refused: they are gone."""
-        return self.asked.blob(self.recorded.pristine_sha256)
+        """The pristine bytes that the receipt keeps; none of a file that a patch created. Refused: they are gone."""
+        return self.asked.blob(self.recorded.pristine_sha256) if self.recorded.pristine_sha256 else b""
 
 
 # --- git -------------------------------------------------------------------------------------------------------------
@@ -221,6 +221,9 @@ def _nobody(file: UnknownFile) -> Origin:
     tree, changed = file.asked.tree, file.asked.change_of_release
     if file.current is None:
         return Origin(None if changed else file.kept, "nobody")
+    if not file.recorded.pristine_sha256:
+        remove = f"rm {quote(str(tree.root / file.path))}"
+        return Origin(None, help=f"a patch created it: `{remove}` takes it away; {_AGAIN}")
     if find_stamp(file.current) and not changed:
         copy, to = tree.root / STATE_DIR / "blobs" / file.recorded.pristine_sha256, tree.root / file.path
         return Origin(file.kept, help=f"`cp {quote(str(copy))} {quote(str(to))}` takes the edit away; {_AGAIN}")

@@ -11,7 +11,7 @@ bytes of ``NAME`` are in ``.NAME.fp4patch-new`` beside it, where a rename is sur
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import TypeAdapter
 
-from fp4patch.catalog.outside import OutsidePatch, is_link, is_name, kept
+from fp4patch.catalog.outside import Origin, OutsidePatch, is_link, is_name, kept
 from fp4patch.core.document import SCHEMA, Document
 from fp4patch.core.errors import Refused
 from fp4patch.core.results import State
@@ -61,12 +61,18 @@ class Remainder(Document):
 class ReceiptFile:
     """One patched file by the SHA-256 (hex) of its bytes: pristine ones, and those that we wrote."""
 
-    pristine_sha256: Sha256
-    written_sha256: Sha256
+    pristine_sha256: Sha256 | Literal[""]
+    """Empty: a patch created the file."""
+    written_sha256: Sha256 | Literal[""]
+    """Empty: a patch deleted the file."""
     patches: tuple[str, ...]
     """Those that changed it, in order: ``cutlass/e2m1-guard 1``."""
     before_sha256: Sha256 | Literal[""] = ""
     """The bytes that a change replaces, while it is being made; empty if there was no file."""
+    mode: Annotated[int, must(lambda bits: 0 <= bits <= 0o777, "permission bits")] | None = None
+    """The pristine permission bits, of a file that a patch deletes or gives others."""
+    executable: bool | None = None
+    """Whether we made the file executable, or not; None if that is as it was."""
     __pydantic_config__: ClassVar = _STRICT
 
 
@@ -75,8 +81,17 @@ class KeptDiff:
     """A unified diff that was applied: its bytes are kept beside the pristine ones."""
 
     patch: Annotated[str, must(lambda text: is_name(text.partition("/")[2]), "the id of a patch")]
-    link: Annotated[str, must(is_link, "the address that it is from")]
+    link: Annotated[str, must(lambda text: not text or is_link(text), "the address that it is from")]
     sha256: Sha256
+    """Of the diff that was applied."""
+    stack: Annotated[str, must(lambda text: not text or is_name(text), "the name of a stack")] = ""
+    """The stack that it is from; empty if it is a directory of its own."""
+    stack_sha256: Sha256 | Literal[""] = ""
+    """Hash of the names, the files and the order of the stack's patches."""
+    file_sha256: Sha256 | Literal[""] = ""
+    """Hash of the patch file in the stack."""
+    merged: bool = False
+    """True if the diff is that of a three-way merge of the file onto this release."""
     __pydantic_config__: ClassVar = _STRICT
 
 
@@ -93,6 +108,8 @@ class Receipt:
     files: Annotated[dict[Annotated[str, must(is_inside, "a path inside the tree")], ReceiptFile], must(bool, "a file")]
     diffs: tuple[KeptDiff, ...] = ()
     """Patches that the catalog does not have. Behind them, while files are being replaced, those from before."""
+    folders: tuple[Annotated[str, must(is_inside, "a path inside the tree")], ...] = ()
+    """Directories that we made for new files, and remove when they are empty."""
     states: tuple[PatchStatus, ...] = ()
     remainders: tuple[Remainder, ...] = ()
     basis: str = ""
@@ -147,8 +164,10 @@ class StateDirectory:
             return None
         receipt = loads(data, path)
         of_diffs = {file for patch in self.outside(receipt) for file in patch.files}
-        for file in receipt.files:
-            if file not in of_diffs and not self._may_change(file):
+        holding = (folder for folder in receipt.folders if any(file.startswith(f"{folder}/") for file in receipt.files))
+        allowed = {*of_diffs, *holding}
+        for file in (*receipt.files, *receipt.folders):
+            if file not in allowed and not self._may_change(file):
                 raise Refused(
                     f"{path} names {file!a}, a file that no patch of this fp4patch is about",
                     help=f"if another fp4patch wrote it, revert the tree with that one; else {_anew(self.folder)}",
@@ -165,7 +184,15 @@ class StateDirectory:
 
     def outside(self, receipt: Receipt) -> tuple[OutsidePatch, ...]:
         """Return the patches of which the tree keeps the diffs. Refused: one is missing or damaged."""
-        return tuple(kept(diff.patch, diff.link, self.blob(diff.sha256)) for diff in receipt.diffs)
+        return tuple(
+            kept(
+                diff.patch,
+                diff.link,
+                self.blob(diff.sha256),
+                Origin(diff.stack, diff.stack_sha256, diff.file_sha256, diff.merged),
+            )
+            for diff in receipt.diffs
+        )
 
     def _read(self, path: Path) -> bytes | None:
         """Return the bytes of a file of ours, never through a symlink; None if there is none."""
@@ -210,6 +237,7 @@ class StateDirectory:
             for begun in (self.receipt("next.json"), receipt):
                 for name in begun.files if begun else ():
                     files.remove(self.temporary(name))
+            self.remove_folders(self.left_folders(receipt))
         needed = {file.pristine_sha256 for file in receipt.files.values()} if receipt else set()
         needed |= {diff.sha256 for diff in receipt.diffs} if receipt else set()
         unneeded = [blob for blob in self.blobs.glob("*") if blob.name not in needed]
@@ -219,6 +247,17 @@ class StateDirectory:
             with suppress(OSError):  # others put something there
                 for path in (self.blobs, self.folder / ".gitignore", self.folder):
                     files.remove(path)
+
+    def left_folders(self, receipt: Receipt | None) -> Set[str]:
+        """Return directories that a command made that was interrupted before it counted: tidying removes them."""
+        begun = self.receipt("next.json")
+        return set(begun.folders if begun else ()) - set(receipt.folders if receipt else ())
+
+    def remove_folders(self, folders: Iterable[str]) -> None:
+        """Remove directories that we made, as far as they are empty."""
+        for folder in sorted(folders, reverse=True):  # the inner ones first
+            with suppress(Refused):
+                files.remove_folder(locate(self.root, folder))
 
     def temporary(self, path: str) -> Path:
         """Return the place of the new bytes of a file."""

@@ -1,7 +1,8 @@
 """``fp4patch status``: what state each patch and each file of a tree is in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from fp4patch.catalog.identify import identify_all
@@ -95,13 +96,15 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, all_p
         patches = record.states or patch_states(folds, {path: file.state for path, file in files.items()})
         remainders = folds.remainders
     else:
-        files = {path: FileStatus(path, tree.state(path, None), file.patches) for path, file in tree.on_record.items()}
+        files = {
+            path: FileStatus(path, tree.state_on_record(path), file.patches) for path, file in tree.on_record.items()
+        }
         states = {path: file.state for path, file in files.items()}
         tried = patches_to_try(tree, catalog, all_patches=all_patches)
         scanned = scan(tree, tried)
         patches = each_patch(tree, scanned, catalog, tried, states)
     files = {path: file for path, file in files.items() if file.state is not State.PRISTINE or _is_there(tree, path)}
-    notes = [f"{p.id} is the diff of {p.link}, SHA-256 {sha256(p.diff)}" for p in tree.outside]
+    notes = [*_origins(tree)]
     if tree.interrupted:
         notes.append(f"a command was interrupted here: {COMPLETION}")
     notes += origin_notes(tree)
@@ -126,3 +129,14 @@ def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, all_p
 def _is_there(tree: LockedTree, path: str) -> bool:
     """Tell whether there is a file: upstream may not have it any more."""
     return tree.current(path) is not None
+
+
+def _origins(tree: LockedTree) -> Iterator[str]:
+    """Yield a note about each patch that is not the catalog's, and about each stack."""
+    for name, group in groupby(tree.outside, lambda patch: (patch.origin.stack, patch.origin.stack_sha256)):
+        if name[0]:
+            merged = [patch.name for patch in group if patch.origin.merged]
+            after = f"; merged onto this release: {', '.join(merged)}" if merged else ""
+            yield f"the stack {name[0]} is applied, SHA-256 {name[1]}{after}"
+        else:
+            yield from (f"{p.id} is the diff of {p.link}, SHA-256 {sha256(p.diff)}" for p in group)

@@ -131,10 +131,13 @@ HOSTILE = {
         "its Python ended without a valid result",
     ),
     "a program": (
-        "import os; os.system('touch trap')",
-        "compilation_context.py:1: `import os; os.system('touch trap')`",
+        "import os; os.fork()",
+        "compilation_context.py:1: PermissionError: [Errno 1] Operation not permitted",
     ),
-    "a changed file": ("import os; os.remove(__file__)", "compilation_context.py:1: `import os; os.remove(__file__)`"),
+    "a changed file": (
+        "import os; os.remove(__file__)",
+        "compilation_context.py:1: PermissionError: [Errno 13] Permission denied",
+    ),
     "memory": ("x = bytearray(1 << 40)", "compilation_context.py:1: MemoryError"),
     "what is no Python": ("def f(:", "SyntaxError: invalid syntax (compilation_context.py, line 1)"),
 }

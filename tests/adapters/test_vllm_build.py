@@ -145,18 +145,38 @@ write_file(${made}/write_file "")
 make_directory(${made}/make_directory)
 try_compile(ok ${made}/try_compile ${CMAKE_CURRENT_LIST_FILE})
 """
-STILL_RUN = """
-_execute_process(COMMAND touch ${made}/execute_process)
-_file(WRITE ${made}/file "")
-_configure_file(${CMAKE_CURRENT_LIST_FILE} ${made}/configure_file)
-"""
+HARM = {
+    "_execute_process(COMMAND touch ${made}/execute_process COMMAND_ERROR_IS_FATAL ANY)": "failed command",
+    '_file(WRITE ${made}/file "")': "Permission denied",
+    "_file(TOUCH ${made}/touch)": "problem touching",
+    "_file(REMOVE ${made}/kept)\nif(NOT EXISTS ${made}/kept)\nelse()\nmessage(FATAL_ERROR kept)\nendif()": "kept",
+    "_file(CHMOD ${made}/kept PERMISSIONS OWNER_READ)": "Failed to set permissions",
+    "_file(DOWNLOAD http://127.0.0.1:1/ ${made}/down STATUS s)\nmessage(FATAL_ERROR ${s})": "",
+    "_configure_file(${CMAKE_CURRENT_LIST_FILE} ${made}/configure_file)": "",
+    "set(x xxxxxxxxxxxxxxxx)\nwhile(TRUE)\nset(x ${x}${x})\nendwhile()": "",
+}
+"""What the originals do, and what is said of it."""
 
 
-def test_the_usual_commands_that_write_do_nothing_and_the_originals_do(tmp_path: Path) -> None:
-    """The replacement is no protection, as the pages state: if the second half fails, they must change with it."""
-    made = tmp_path / "made"
-    made.mkdir()
-    for text, expected in ((REPLACED, set[str]()), (STILL_RUN, {"execute_process", "file", "configure_file"})):
-        (tmp_path / "CMakeLists.txt").write_text(f"set(made {made})\n{text}")
-        assert configure(tmp_path, "13.0", "12.1a", tmp_path).error == ""
-        assert {path.name for path in made.iterdir()} == expected
+def test_the_usual_commands_that_write_do_nothing(tmp_path: Path) -> None:
+    made, tree, scratch = (tmp_path / name for name in ("made", "tree", "scratch"))
+    for folder in (made, tree, scratch):
+        folder.mkdir()
+    (tree / "CMakeLists.txt").write_text(f"set(made {made})\n{REPLACED}")
+    assert configure(tree, "13.0", "12.1a", scratch).error == ""
+    assert list(made.iterdir()) == []
+
+
+@pytest.mark.parametrize(("text", "said"), HARM.items())
+def test_the_kernel_refuses_what_the_originals_do(tmp_path: Path, text: str, said: str) -> None:
+    made, tree, scratch = (tmp_path / name for name in ("made", "tree", "scratch"))
+    for folder in (made, tree, scratch):
+        folder.mkdir()
+    (made / "kept").write_text("kept")
+    before = (made / "kept").stat()
+    (tree / "CMakeLists.txt").write_text(f"set(made {made})\n{text}")
+    error = configure(tree, "13.0", "12.1a", scratch).error
+    assert error
+    assert said in error
+    assert (made / "kept").stat() == before
+    assert [path.name for path in made.iterdir()] == ["kept"]

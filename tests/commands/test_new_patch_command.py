@@ -90,8 +90,10 @@ def test_what_cannot_be_a_patch_is_refused_and_nothing_is_written(tree: Path) ->
     before = {*tree.parent.iterdir()} | {tree.parent / "my change.diff"}
     with pytest.raises(Refused, match=r"none of 2 releases: 0\.0\.0 drifted, 0\.1\.0 upstreamed"):
         made(target, diff(tree))
-    with pytest.raises(Refused, match="source file"):
-        made(target, diff(tree, **{"notes.json": "two\n"}))
+    link = diff(tree)
+    link.write_text(link.read_text() + "diff --git a/link b/link\nnew file mode 120000\nindex 0000000..1\n")
+    with pytest.raises(Refused, match="symbolic link"):
+        made(target, link)
     tests_alone = diff(tree)
     tests_alone.write_text("diff --git a/tests" + tests_alone.read_text().partition("diff --git a/tests")[2])
     with pytest.raises(Refused, match="nothing that is built"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.core.arch import Arch, nearest
+from fp4patch.core.arch import Arch, made_by, nearest
 from fp4patch.proof.toolchain import Toolchain
 
 
@@ -71,3 +71,25 @@ def test_the_macros_of_a_target_are_those_that_nvcc_prints(toolchain: Toolchain,
         device = next(line for line in said.splitlines() if "-D__CUDA_ARCH__=" in line)
         defined = dict(re.findall(r"-D(__CUDA_ARCH\w*)=?(\d*)", device))
         assert {name: text for name, text in defined.items() if "LIST" not in name} == arch.macros
+
+
+@pytest.mark.parametrize("virtual", ["120", "120f", "120a", "121f", "121a", "80", "100f"])
+@pytest.mark.parametrize("real", ["120", "120f", "120a", "121", "121f", "121a"])
+def test_the_target_of_a_pair_is_the_one_that_nvcc_gives_to_ptxas(
+    toolchain: Toolchain, tmp_path: Path, virtual: str, real: str
+) -> None:
+    (tmp_path / "x.cu").write_text("__global__ void kernel(int *out) { *out = 1; }\n")
+    flag = f"-gencode=arch=compute_{virtual},code=sm_{real}"
+    nvcc = [str(toolchain.root / "bin/nvcc"), "-v", "-cubin", "x.cu", "-o", "x.cubin", flag]
+    said = subprocess.run(nvcc, cwd=tmp_path, capture_output=True, text=True, check=False)
+    made = made_by(virtual, f"sm_{real}")
+    if said.returncode or (virtual.isdigit() and real.endswith("a")):  # ptxas refuses the latter's FP4 instructions
+        assert made is None
+    else:
+        assert [str(made)] == re.findall(r"ptxas.* -arch[ =](sm_\w+)", said.stderr)
+
+
+def test_ptx_has_the_target_of_its_own_and_what_is_no_target_is_none() -> None:
+    assert made_by("120f", "compute_120f") == Arch(12, 0, "f")
+    assert made_by("20", "sm_121") is None
+    assert made_by("90", "sm_90a") == Arch(9, 0, "a")

@@ -115,6 +115,11 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         # PTX alone, and what PyTorch's extensions take.
         ("Makefile", "F = -gencode arch=compute_120f,code=compute_120f\n", "reservation"),
         (CMAKE, 'string(APPEND CMAKE_CUDA_FLAGS " -gencode arch=compute_120f,code=compute_120f")\n', "reservation"),
+        # The suffix is that of the PTX, and -arch adds plain PTX (tests/core/test_arch.py asks nvcc).
+        ("Makefile", "F = -gencode arch=compute_120f,code=sm_120\n", "yes"),
+        ("Makefile", "F = -gencode arch=compute_120f,code=[sm_120,sm_121]\n", "yes"),
+        ("Makefile", "F = -gencode arch=compute_120,code=sm_120f\n", "no"),
+        ("Makefile", "F = -arch=compute_120f\n", "no"),
         ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0f'\n", "no"),
         ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0a;12.1a'\n", "yes"),
         ("setup.py", f"{EXTENSION}A = '12.0a;12.1a'\nos.environ['TORCH_CUDA_ARCH_LIST'] = A\n", "yes"),

@@ -7,9 +7,7 @@ import pytest
 
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten
-from fp4patch.edits import Replace
-from fp4patch.edits.diff import FileDiff, sections, supported
-from fp4patch.edits.fold import fold
+from fp4patch.edits.diff import File, changed, supported
 
 LINES = [f"line {number};\n" for number in range(1, 41)]
 BEFORE = "".join(LINES)
@@ -25,21 +23,19 @@ def diff_of(before: str, after: str, folder: Path, name: str = "a.h") -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, check=False).stdout.decode()
 
 
-def edit(diff: str) -> FileDiff:
-    (section,) = supported(diff.encode())
-    return FileDiff(search=(section.path,), file="pr.diff", sha256="0" * 64, hunks=section.hunks)
-
-
-def apply(diff: str, text: str) -> Outcome:
-    """Return the outcome of a diff."""
-    return fold(text, [(edit(diff), str, {})]).outcomes[0]
+def apply(diff: str, text: str | None) -> Outcome:
+    """Return the outcome of a diff of one file."""
+    (outcome,) = changed(supported(diff.encode()), lambda _: None if text is None else File(text)).outcomes
+    return outcome
 
 
 def patched(diff: str, text: str) -> str:
     """Return what a diff makes of a text to which it applies."""
-    made, (outcome,) = fold(text, [(edit(diff), str, {})])
-    assert isinstance(outcome, Rewritten)
-    return made
+    made = changed(supported(diff.encode()), lambda _: File(text))
+    assert isinstance(made.outcomes[0], Rewritten)
+    (file,) = made.files.values()
+    assert file
+    return file.text
 
 
 @pytest.mark.parametrize(
@@ -92,60 +88,87 @@ def test_a_text_with_both_sides_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_need_not_be_in_a_language_of_ours(tmp_path: Path) -> None:
     before, after = "ls include/*.h\n", "ls include/*.cuh\n"
-    assert fold(before, [(edit(diff_of(before, after, tmp_path, "a.rs")), str, {})]).text == after
-
-
-def test_a_code_edit_that_reads_otherwise_is_refused_before_a_diff_too(tmp_path: Path) -> None:
-    text = "int left = side*p;\nb;\nc;\nd;\na\n"
-    patched = text.replace("\na\n", "\nb\n")
-    joins = Replace(search=("a.h",), about="side", find="side", replace="other /", otherwise="no side")
-    diff = edit(diff_of(text, patched, tmp_path, "a.h"))
-    done = fold(text, [(joins, str, {}), (diff, str, {})])
-    assert [type(outcome) for outcome in done.outcomes] == [Drift, Rewritten]
-    assert done.text == patched
+    assert patched(diff_of(before, after, tmp_path, "a.rs"), before) == after
 
 
 SECTION = "diff --git a/{0} b/{0}\nindex 1..2 100644\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-a\n+b\n"
 
 
+MAIL = "From 0 Mon Sep 17 00:00:00 2001\nSubject: x\n\n---\n\n"
+
+
 @pytest.mark.parametrize(
     ("diff", "reason"),
     [
-        ("", "whole lines"),
-        ("--- a/a.h\n+++ b/a.h\n@@ -1 +1 @@\n-a\n+b\n", "diff --git"),
         (SECTION.format("../a.h"), "inside the tree"),
-        (SECTION.format("/etc/a.h"), "inside the tree"),
-        (SECTION.format(".git/hooks/a"), "not hidden"),
-        (SECTION.format("include/.a.h"), "not hidden"),
-        (SECTION.format(".fp4patch/receipt.json"), "not hidden"),
-        (SECTION.format("a*.h"), "plain name"),
-        (SECTION.format("\x1b[31m.h"), "plain name"),
-        (SECTION.format("a.json"), "source file"),
-        (SECTION.format("a.so"), "source file"),
-        (SECTION.format("a.h") * 2, "occurs twice"),
-        (SECTION.format("a.h").replace("index 1..2 100644", "new file mode 100644"), "new file mode"),
-        (SECTION.format("a.h").replace("index 1..2 100644", "deleted file mode 100644"), "deleted file"),
-        (SECTION.format("a.h").replace("index 1..2 100644", "old mode 100644\nnew mode 100755"), "old mode"),
-        (SECTION.format("a.h").replace("index 1..2 100644", "index 1..2 120000"), "120000"),
-        ("diff --git a/a.h b/b.h\nrename from a.h\nrename to b.h\n", r"'b\.h', found 'rename"),
-        ('diff --git "a/\\303.h" "b/\\303.h"\n--- x\n', "lines alone"),
-        ("diff --git a/a.o b/a.o\nBinary files a/a.o and b/a.o differ\n", "Binary files"),
-        (SECTION.format("a.h").replace("+++ b/a.h", "+++ b/setup.py"), "setup.py"),
-        (SECTION.format("a.h").replace("@@ -1 +1 @@", "@@ -1,2 +1 @@"), "counts"),
-        (SECTION.format("a.h") + "+c\n", "counts"),
-        (SECTION.format("a.h").partition("@@")[0], "lines alone"),
-        (SECTION.format("a.h").removesuffix("\n"), "whole lines"),
+        (SECTION.format(".git/hooks/a"), "in .git"),
+        (SECTION.format("a.h").replace("index 1..2 100644", "index 1..2 120000"), "symbolic link"),
+        ("diff --git a/a.o b/a.o\nBinary files a/a.o and b/a.o differ\n", "binary"),
+        (MAIL + SECTION.format("a.h") + MAIL + SECTION.format("a.h"), "several commits"),
     ],
 )
-def test_what_is_more_than_changes_of_source_files_is_refused_in_one_sentence(diff: str, reason: str) -> None:
+def test_what_can_go_into_no_tree_is_refused_in_one_sentence(diff: str, reason: str) -> None:
     with pytest.raises(LexError, match=reason) as refused:
         supported(diff.encode())
     assert refused.value.line
-    assert "\x1b" not in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
-def test_a_mail_of_git_is_read_and_one_of_several_commits_is_not() -> None:
-    mail = f"From 0\nSubject: x\n\n---\n\n{SECTION.format('a.h')}-- \n2.43.0\n\n"
-    assert [section.path for section in sections(mail)] == ["a.h"]
-    with pytest.raises(LexError, match="counts"):
-        sections(mail + mail.replace("a.h", "b.h"))
+HUNK = "--- {}\n+++ {}\n@@ {} @@\n{}\n"
+CREATE = "diff --git a/n.h b/n.h\nnew file mode 100755\n" + HUNK.format("/dev/null", "b/n.h", "-0,0 +1", "+n")
+DELETE = "diff --git a/o.h b/o.h\ndeleted file mode 100644\n" + HUNK.format("a/o.h", "/dev/null", "-1 +0,0", "-o")
+RENAME = "diff --git a/o.h b/n.h\nrename from o.h\nrename to n.h\n" + HUNK.format("a/o.h", "b/n.h", "-1 +1", "-o\n+n")
+COPY = "diff --git a/o.h b/n.h\ncopy from o.h\ncopy to n.h\n" + HUNK.format("a/o.h", "b/n.h", "-1 +1", "-o\n+n")
+MODE = "diff --git a/o.h b/o.h\nold mode 100644\nnew mode 100755\n"
+SWAP = (
+    "diff --git a/o.h b/n.h\nrename from o.h\nrename to n.h\ndiff --git a/n.h b/o.h\nrename from n.h\nrename to o.h\n"
+)
+OLD, OTHER, NEW, RUN = File("o\n"), File("other\n"), File("n\n"), File("n\n", executable=True)
+Files = dict[str, File]
+
+
+@pytest.mark.parametrize(
+    ("diff", "before", "after"),
+    [
+        (CREATE, {}, {"n.h": RUN}),
+        (DELETE, {"o.h": OLD}, {}),
+        (RENAME, {"o.h": OLD}, {"n.h": NEW}),
+        (RENAME, {"o.h": File("o\n", executable=True)}, {"n.h": RUN}),
+        (COPY, {"o.h": OLD}, {"n.h": NEW, "o.h": OLD}),
+        (MODE, {"o.h": OLD}, {"o.h": File("o\n", executable=True)}),
+        (SWAP, {"o.h": OLD, "n.h": NEW}, {"o.h": NEW, "n.h": OLD}),
+        (DELETE + CREATE, {"o.h": OLD}, {"n.h": RUN}),
+    ],
+    ids=["create", "delete", "rename", "rename-mode", "copy", "mode", "swap", "both"],
+)
+def test_files_come_go_and_move(diff: str, before: Files, after: Files) -> None:
+    changes = supported(diff.encode())
+    made = changed(changes, before.get)
+    assert {path: file for path, file in {**before, **made.files}.items() if file} == after
+    assert all(isinstance(outcome, Rewritten) for outcome in made.outcomes)
+    if diff != SWAP:
+        again = changed(changes, after.get)
+        assert all(isinstance(outcome, NothingToDo) for outcome in again.outcomes)
+        assert again.files == {}
+
+
+@pytest.mark.parametrize(
+    ("diff", "before", "found"),
+    [
+        (CREATE, {"n.h": OTHER}, "n.h"),
+        (DELETE, {"o.h": OTHER}, "0"),
+        (DELETE, {"o.h": File("o\nmore\n")}, "0"),
+        (RENAME, {"o.h": OLD, "n.h": OTHER}, "n.h"),
+        (RENAME, {"o.h": OLD, "n.h": NEW}, "n.h"),
+        (RENAME, {"n.h": OTHER}, "no o.h"),
+        (COPY, {}, "no o.h"),
+        (MODE, {}, "no o.h"),
+        (SECTION.format("a.h"), {}, "no a.h"),
+    ],
+)
+def test_a_file_in_the_way_and_a_missing_one_are_refused(diff: str, before: Files, found: str) -> None:
+    made = changed(supported(diff.encode()), before.get)
+    assert made.files == {}
+    (outcome,) = made.outcomes
+    assert isinstance(outcome, Drift)
+    assert outcome.found == found

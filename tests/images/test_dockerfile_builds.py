@@ -1,10 +1,13 @@
 """The Dockerfile built for real: a Debian that has nothing, the compiler of the package index, real trees.
 
 The proof stage is that of the real patches with a few probes. The stages behind it have a vLLM of four kernels; the
-workflow image.yml builds the real one, which takes hours.
+workflow image.yml builds the real one, which takes hours. FP4PATCH_TEST_MACHINE=arm64 builds all of it for that
+machine in emulation (`make arm64`).
 """
 
 import json
+import os
+import platform
 import re
 import shutil
 import ssl
@@ -33,6 +36,10 @@ PROBES = {"float-to-e2m1-x8": "cutlass", "encode-float-x8": "cutlass", "float8-t
 # Both releases are on the package index; next2 is made for 4.3.5, which is not.
 CUTLASS = {"next2": "4.4.2", "next3": "4.5.0"}
 VLLM = "0.18.1"
+MACHINES = {"amd64": 62, "arm64": 183}
+"""``e_machine`` of an ELF file for each."""
+OWN = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+MACHINE = os.environ.get("FP4PATCH_TEST_MACHINE", OWN)
 TORCH = "torch==2.14.0"  # what vLLM 0.33.0 asks for; for CUDA 13.0 on the package index
 
 
@@ -48,14 +55,18 @@ Build = Callable[..., Built]
 
 
 @pytest.fixture(scope="session")
-def debian(engine: dict[str, str]) -> str:
-    """The name of a base image of Debian."""
+def debian(engine: dict[str, str]) -> dict[str, str]:
+    """The arguments that name a base image of Debian: of the machine that is built for, and of the engine's own."""
     script = ROOT / "tests" / "engine" / "base.sh"
-    return subprocess.run([script], env=engine, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    base, own = (
+        subprocess.run([script, machine], env=engine, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        for machine in (MACHINE, OWN)
+    )
+    return {"BASE_IMAGE": base, "RUNTIME_IMAGE": base, "COMPILER_IMAGE": own}
 
 
 @pytest.fixture
-def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
+def build(engine: dict[str, str], debian: dict[str, str], tmp_path: Path) -> Build:
     """``build(data, target, out, VARIANT="next2")``: one stage of the Dockerfile, by an fp4patch with these data."""
 
     def run(
@@ -80,7 +91,7 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
             shutil.copytree(outside, context / "with" / outside.name)
         for file, text in {"constraints.txt": TORCH, "torch.txt": torch, "pins.json": pins}.items():
             (context / file).write_text(f"{text}\n")
-        arguments = {"BASE_IMAGE": debian, "RUNTIME_IMAGE": debian, "FP4_ARCH": ARCH, "VLLM_VERSION": VLLM} | arguments
+        arguments = debian | {"FP4_ARCH": ARCH, "VLLM_VERSION": VLLM} | arguments
         done = subprocess.run(
             [
                 "docker",
@@ -88,6 +99,7 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
                 "build",
                 "--progress=plain",
                 "--network=host",
+                f"--platform=linux/{MACHINE}",
                 f"--target={target}",
                 "--no-cache-filter=sources,proof,used",  # what an earlier run left in the engine's cache proves nothing
                 *(f"--build-arg={argument}={value}" for argument, value in arguments.items()),
@@ -306,6 +318,7 @@ def test_a_build_goes_on_from_what_was_compiled_before_it_failed_and_on_another_
     (made,) = (tmp_path / "out").glob("*.whl")
     assert made.name == f"vllm-{VLLM}+fp4patch.next3-py3-none-any.whl"
     with zipfile.ZipFile(made) as packed:
+        assert int.from_bytes(packed.read("vllm/_C.abi3.so")[18:20], "little") == MACHINES[MACHINE]
         info = f"vllm-{VLLM}+fp4patch.next3.dist-info"
         assert packed.read(f"{info}/fp4patch/vllm.json") == b'"the receipt"\n'
         assert f"{info}/fp4patch/vllm.json,sha256=" in packed.read(f"{info}/RECORD").decode()

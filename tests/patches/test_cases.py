@@ -18,7 +18,7 @@ from mutations_vllm import ENCODER, OPTIONS
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.results import Drift, NothingToDo, Rewritten, State
-from fp4patch.edits import Edit, WrapAsm
+from fp4patch.edits import Edit, Replace, WrapAsm
 from fp4patch.edits.fold import Step, fold
 
 CASES = [
@@ -124,10 +124,9 @@ CHANGED = {
     "another beginning": (ENCODE, "4.2-global-scope.h", "class FloatRoundStyle {", "class FloatRoundStyle : int {"),
     "lists cut off": ("flash_attention/native-arch", "lists.cmake", "endif()", "endif("),
     "another macro": (MLX, "conversion.cuh", "defined(__CUDA_ARCH_SPECIFIC__)", "defined(MLX_ARCH_SPECIFIC)"),
-    "another operator": (MLX, "conversion.cuh", "&& \\\n    defined(__CUDA_ARCH", "|| defined(__CUDA_ARCH"),
+    "another operator": (MLX, "conversion.cuh", "&& \\\n    defined(__CUDA_ARCH", "&& !defined(__CUDA_ARCH"),
     "another GPU beside": (QUTLASS, ROTATION, "_ARCH == 110", "_ARCH == 110 || TARGET_CUDA_ARCH == 103"),
     "another namespace": (QUTLASS, ROTATION, "namespace QUTLASS {", "namespace qutlass {"),
-    "a family by division": (QUTLASS, ROTATION, "#elif TARGET_CUDA_ARCH == 120", "#elif TARGET_CUDA_ARCH / 10 == 12"),
     "another name of the GPU": (QUTLASS, "gemm.cu", "#elif TARGET_CUDA_ARCH == 120", "#elif QUTLASS_ARCH == 120"),
 }
 
@@ -139,6 +138,139 @@ def test_a_shape_that_it_does_not_know_is_refused(what: str) -> None:
     assert old in text
     outcomes = fold(text.replace(old, new), steps(load().patches[patch])).outcomes
     assert any(isinstance(outcome, Drift) for outcome in outcomes)
+
+
+VLLM = "vllm/sm120-family"
+GATE = "#if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 1200"
+FP8 = "major_capability * 10 + minor_capability == 120"
+CAPABILITIES = """major_capability * 10 + minor_capability == 89 ||
+            major_capability * 10 + minor_capability == 120"""
+CHOSEN = "current_platform.is_device_capability(120)"
+WARM = "if (major, minor) == (12, 0):"
+OPERAND = "defined(CUTLASS_ARCH_MMA_SM120A_ENABLED))"
+HADAMARD = "transformer_engine/grouped-hadamard"
+LAUNCH = """split_quantize_nvfp4_impl_with_rht_helper(input, input_list, output_list, split_sections,
+                                                quantizers, stream);"""
+OTHERWISE_WRITTEN = {
+    "a gate by division": (VLLM, "empty-kernel.hpp", GATE, "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ / 100 == 12"),
+    "a gate in two steps": (VLLM, "empty-kernel.hpp", GATE, "#ifdef __CUDA_ARCH__\n#if __CUDA_ARCH__ > 1199\n#endif\n"),
+    "a gate by a macro": (
+        VLLM,
+        "empty-kernel.hpp",
+        GATE,
+        "#define SM12X (__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210)\n#if SM12X",
+    ),
+    "a floor": (VLLM, "marlin-refuses.cu", FP8, "major_capability > 11"),
+    "two numbers": (VLLM, "marlin-refuses.cu", FP8, f"{FP8} || {FP8[:-1]}1"),
+    "a variable": (
+        VLLM,
+        "marlin-refuses.cu",
+        CAPABILITIES,
+        "is_fp8 && !(major_capability < 8), [&] { int sm = major_capability * 10; bool ok = sm == 120; }",
+    ),
+    "a range of Python": (VLLM, "generator.py", "arch in [89, 120]", "arch == 89 or arch in range(120, 130)"),
+    "a set": (VLLM, "generator.py", "arch in [89, 120]", "arch in {89, 120, 121}"),
+    "a comparison in two": (VLLM, "generator.py", "arch in [89, 120]", "not (arch != 89 and not 120 <= arch < 130)"),
+    "both GPUs": (VLLM, "marlin-input-dtype.py", CHOSEN, f"{CHOSEN} and not {CHOSEN.replace('120', '121')}"),
+    "a floor of Python": (VLLM, "marlin-input-dtype.py", CHOSEN, "current_platform.has_device_capability(120)"),
+    "a tuple": (VLLM, "warmup.py", WARM, "if (major, minor) in ((12, 0), (12, 1)):"),
+    "a variable of Python": (VLLM, "warmup.py", WARM, "sm = major * 10 + minor\n    if sm // 10 == 12:"),
+    "QuTLASS by division": (
+        QUTLASS,
+        ROTATION,
+        "#elif TARGET_CUDA_ARCH == 120",
+        "#elif TARGET_CUDA_ARCH / 10 == 12",
+    ),
+    "another order": (
+        "cutlass/sm121-operand",
+        "4.2-by-sed.h",
+        OPERAND,
+        "defined(CUTLASS_ARCH_MMA_SM121A_ENABLED) || defined(CUTLASS_ARCH_MMA_SM120A_ENABLED))",
+    ),
+    "a negation": (
+        "cutlass/e2m1-guard",
+        "4.2.h",
+        "|| defined(CUTLASS_ARCH_MMA_SM121A_ENABLED))",
+        ") && !defined(CUTLASS_ARCH_MMA_SM121A_ENABLED)",
+    ),
+    "not a plain target": (MLX, "conversion.cuh", "defined(__CUDA_ARCH_SPECIFIC__)", "__CUDA_ARCH_FAMILY_SPECIFIC__"),
+    "QuTLASS by alternatives": ("vllm/cmake-sm121a", "qutlass.cmake", '"12\\\\.0a"', '"12\\\\.(0a|1a|0f)"'),
+    "QuTLASS by two tests": (
+        "vllm/cmake-sm121a",
+        "qutlass.cmake",
+        'QUTLASS_ARCHS MATCHES "12\\\\.0a"',
+        'QUTLASS_ARCHS MATCHES "12\\\\.0a" OR ("12.1a" IN_LIST QUTLASS_ARCHS AND NOT "${QUTLASS_ARCHS}" STREQUAL 9)',
+    ),
+    "another name of the condition": (
+        HADAMARD,
+        "every-gpu.cpp",
+        LAUNCH,
+        "const int sm = transformer_engine::cuda::sm_arch();\nif (sm < 100 || sm > 110) { each(); } else { fused(); }",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHERWISE_WRITTEN)
+def test_an_effect_that_upstream_has_retires_the_patch_however_it_is_written(what: str) -> None:
+    patch, case, old, new = OTHERWISE_WRITTEN[what]
+    text = cases(patch)[case].before
+    assert old in text
+    found = fold(text.replace(old, new), steps(load().patches[patch]))
+    effects = {edit.effect.because for edit in load().patches[patch].edits if isinstance(edit, Replace) and edit.effect}
+    retired = [o for o in found.outcomes if isinstance(o, NothingToDo) and o.because in effects]
+    assert [outcome.state for outcome in retired] == [State.UPSTREAMED] * len(retired) != []
+    assert not any(isinstance(outcome, Drift) for outcome in found.outcomes)
+
+
+SAME_EFFECT_FOR_ONE = {
+    "a gate for one GPU": (VLLM, "empty-kernel.hpp", GATE, "#if __CUDA_ARCH__ > 1199 && __CUDA_ARCH__ < 1201"),
+    "a gate that is not known": (VLLM, "empty-kernel.hpp", GATE, "#if VLLM_SM12X || __CUDA_ARCH__ == 1200"),
+    "an open gate": (VLLM, "empty-kernel.hpp", GATE, "#ifdef __CUDA_ARCH__"),
+    "Ada alone": (VLLM, "marlin-refuses.cu", CAPABILITIES, "major_capability * 10 + minor_capability == 89"),
+    "a function that is not known": (VLLM, "marlin-refuses.cu", FP8, "major_capability > 11 && is_rtx()"),
+    "a variable that changes": (
+        VLLM,
+        "marlin-refuses.cu",
+        CAPABILITIES,
+        "ok, [&] { int sm = major_capability; sm = major_capability + minor_capability; return sm == 12; }",
+    ),
+    "one number": (VLLM, "generator.py", "arch in [89, 120]", "arch in (89, 120)"),
+    "a name of Python that is not known": (VLLM, "generator.py", "arch in [89, 120]", "arch in SUPPORTED"),
+    "a variable of Python that changes": (
+        VLLM,
+        "warmup.py",
+        WARM,
+        "sm = major\n    sm = major * 10 + minor\n    if sm == 120:",
+    ),
+    "QuTLASS for one": ("vllm/cmake-sm121a", "qutlass.cmake", '"12\\\\.0a"', '"12\\\\.0.*"'),
+    "a regular expression that is not known": (
+        "vllm/cmake-sm121a",
+        "qutlass.cmake",
+        '"12\\\\.0a"',
+        '"12\\\\.${SM12X}"',
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SAME_EFFECT_FOR_ONE)
+def test_an_effect_that_is_not_shown_is_not_said(what: str) -> None:
+    patch, case, old, new = SAME_EFFECT_FOR_ONE[what]
+    text = cases(patch)[case].before
+    assert old in text
+    found = fold(text.replace(old, new), steps(load().patches[patch]))
+    assert any(isinstance(outcome, Drift) for outcome in found.outcomes)
+
+
+@pytest.mark.parametrize(("patch", "case"), EDITED)
+def test_an_effect_holds_behind_the_patch_and_not_before_it(patch: Patch, case: Case) -> None:
+    for edit, template, options in steps(patch):
+        if not isinstance(edit, Replace) or edit.effect is None:
+            continue
+        before, after = (fold(text, [(edit, template, options)]).outcomes[0] for text in (case.before, case.after))
+        if isinstance(before, Rewritten):
+            assert isinstance(after, NothingToDo)
+            reasons = (edit.effect.because, *(sign.because for sign in edit.retired))
+            assert after.elsewhere or after.because in reasons
 
 
 @pytest.mark.parametrize("target", ["flash_attention", "mlx", "qutlass"])

@@ -1,6 +1,7 @@
 """next3 on real CUTLASS headers: what constructors and converters give on the host, and which targets convert."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from fp4patch.proof.toolchain import Toolchain
 GetTree = Callable[[str, str], Path]
 
 CONSTRUCTORS, CONVERTERS = "subbyte_constructors.cpp", "e2m1_converters.cpp"
+STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wfloat-equal", "-Wdouble-promotion"]
+"""Warnings that the new text must not add to those of upstream's headers."""
 CHOICE = Path(load().patches["cutlass/e2m1-encode"].directory, "instruction_or_half_pair.cuh")
 
 
@@ -53,11 +56,14 @@ def run(source: str, tree: Path, toolchain: Toolchain, *flags: str, step: int = 
     return status, out, err
 
 
+@pytest.mark.parametrize(
+    "flags", [(), ("-ffast-math", "-fsigned-zeros"), ("-DCUDA_PTX_FP4FP6_CVT_ENABLED=1",)], ids=" ".join
+)
 @pytest.mark.parametrize("version", ["4.2.1", "4.8.0"])
 def test_constructors_round_once_and_shapes_stay(
-    patched: Callable[[str], Path], toolchain: Toolchain, version: str
+    patched: Callable[[str], Path], toolchain: Toolchain, version: str, flags: tuple[str, ...]
 ) -> None:
-    status, out, _ = run(CONSTRUCTORS, patched(version), toolchain)
+    status, out, _ = run(CONSTRUCTORS, patched(version), toolchain, *flags)
     assert (status, out.splitlines()[-1].split()[2:]) == (0, ["0", "wrong"]), out
 
 
@@ -66,6 +72,31 @@ def test_upstream_rounds_doubles_twice_and_keeps_the_sign_of_nan(pristine_tree: 
     assert status == 1
     wrong = {line.partition(":")[0] for line in out.splitlines()[:-1]}
     assert wrong == {"E2M1 of a double", "E2M1 of -nan", "E2M3 of -nan", "E3M2 of -nan"}
+
+
+@pytest.mark.parametrize(
+    ("source", "version"),
+    [(CONSTRUCTORS, "4.2.1"), (CONSTRUCTORS, "4.8.0"), (CONVERTERS, "4.2.1"), (CONVERTERS, "4.5.0")],
+)
+def test_a_strict_build_warns_of_no_line_that_is_new(
+    pristine_tree: GetTree, patched: Callable[[str], Path], toolchain: Toolchain, source: str, version: str
+) -> None:
+    upstream, tree = pristine_tree("cutlass", version) / "include", patched(version) / "include"
+    places = warned(source, tree, toolchain)
+    assert places
+    new = [(file, line) for file, line in places if line not in (upstream / file).read_text().splitlines()]
+    assert new == []
+
+
+def warned(source: str, include: Path, toolchain: Toolchain) -> list[tuple[str, str]]:
+    """Return the lines of headers, with their files, of which a strict compilation of a program here warns."""
+    cuda = toolchain.root / "include"
+    command = ["g++", "-std=c++17", "-DANY_LENGTH", "-fpermissive", "-fsyntax-only", *STRICT]
+    command += [f"-I{folder}" for folder in (include, cuda, cuda / "cccl")]
+    done = subprocess.run([*command, Path(__file__).with_name(source)], capture_output=True, text=True, check=True)
+    # Example: /tmp/include/cutlass/float_subbyte.h:100:43: warning: comparing floating-point ... [-Wfloat-equal]
+    found = re.findall(rf"^{re.escape(str(include))}/([^:]+):(\d+):\d+: warning: ", done.stderr, re.MULTILINE)
+    return [(file, (include / file).read_text().splitlines()[int(line) - 1]) for file, line in found]
 
 
 @pytest.mark.parametrize("version", ["4.2.1", "4.5.0"])

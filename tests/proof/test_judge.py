@@ -177,3 +177,6 @@ def test_effects_that_no_execution_shows_are_those_of_upstream(pristine: str, pa
     assert [check.detail for check in failed] == [found] * bool(found)
     assert all(check.verdict.failed for check in failed)
     assert list(effects(after, [before, after])) == []
+    trap = exactly("BPT.TRAP", "EXIT")  # on a target that upstream's code leaves out
+    assert list(effects(after, [trap])) == []
+    assert list(effects(after, [trap, before])) == failed

@@ -11,8 +11,8 @@ from fp4patch.catalog.probe import Executes
 from fp4patch.proof.execution import chosen_inputs
 from fp4patch.proof.execution.stochastic import doubt
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.sass.c_evaluator import NotFollowedError
 from fp4patch.sass.flow import flow
+from fp4patch.sass.folding import NotFollowedError
 from fp4patch.sass.immediates import corners
 from fp4patch.sass.listing import Listing, read
 

@@ -19,17 +19,17 @@ EIGHT = Executes(input="float32", lanes=8)
 
 # A kernel that stores CODE of each value, as translations look: addresses in 64 bits, one thread.
 BODY = """
-#define pointer(launch, at) lift_pair(lift_constant(launch, at), lift_constant(launch, at + 4))
-static void FP4PATCH_KERNEL(const struct launch *launch) {{
-  const uint32_t thread = launch->ctaid_x * lift_constant(launch, 0x360) + launch->tid_x;
+#define pointer(launch, at) sass_pair(sass_constant(launch, at), sass_constant(launch, at + 4))
+static void SASS_KERNEL(const struct launch *launch) {{
+  const uint32_t thread = launch->ctaid_x * sass_constant(launch, 0x360) + launch->tid_x;
   const uint64_t from = pointer(launch, 0x380) + (uint64_t)thread * {record};
   const uint64_t to = pointer(launch, 0x388) + (uint64_t)thread * {stored};
   uint32_t packed = 0;
   for (int lane = 0; lane < {lanes}; ++lane) {{
-    const uint32_t x = {load}(from + {bytes} * lane);
+    const uint32_t x = {load}(launch, from + {bytes} * lane);
     packed |= ({code}) << 4 * lane;
   }}
-  {store}(to, packed);
+  {store}(launch, to, packed);
 }}
 """
 
@@ -41,8 +41,8 @@ def kernel(code: str, *, executes: Executes = EIGHT, store: str = "", extra: str
         stored=max(1, executes.lanes // 2),
         lanes=executes.lanes,
         bytes=4 if wide else 2,
-        load="lift_load_32" if wide else "lift_load_16",
-        store=store or ("lift_store_32" if executes.lanes == 8 else "lift_store_8"),
+        load="sass_load_32" if wide else "sass_load_16",
+        store=store or ("sass_store_32" if executes.lanes == 8 else "sass_store_8"),
         code=code,
     )
     return Kernel(text, LAYOUTS[12], Listing("by hand", (12, 1), ()))
@@ -58,24 +58,24 @@ def total(found: Swept) -> tuple[int, int, int]:
 
 
 def test_every_float_goes_through_and_one_that_is_wrong_is_found(tmp_path: Path) -> None:
-    found = swept(tmp_path, kernel("lift_to_e2m1(x) ^ (x == 0xc1234567u)"))
+    found = swept(tmp_path, kernel("sass_to_e2m1(x) ^ (x == 0xc1234567u)"))
     assert total(found)[:2] == (1 << 32, 1)
     assert (found.sweep.signs, found.sweep.first) == (0, "0xc1234567 gives 0xe, not 0xf")
 
 
 def test_a_tie_that_one_lane_rounds_wrongly_is_a_corner(tmp_path: Path) -> None:
     """In the sweep each input goes through one lane; the boundaries go through all of them."""
-    found = swept(tmp_path, kernel("lift_to_e2m1(x) + (lane == 5 && x == 0x3e800000u)"), stride=1 << 20)
+    found = swept(tmp_path, kernel("sass_to_e2m1(x) + (lane == 5 && x == 0x3e800000u)"), stride=1 << 20)
     assert total(found)[2] > 0
     assert found.corners.first.startswith("0x3e800000 gives")
 
 
 def test_every_half_goes_through_every_lane(tmp_path: Path) -> None:
     eight = Executes(input="float16", lanes=8)
-    widened = "lift_bits(lift_of_half(x))"
-    found = swept(tmp_path, kernel(f"lift_to_e2m1({widened})", executes=eight), eight, turns=range(8))
+    widened = "sass_bits(sass_of_half(x))"
+    found = swept(tmp_path, kernel(f"sass_to_e2m1({widened})", executes=eight), eight, turns=range(8))
     assert total(found) == (8 << 16, 0, 0)
-    wrong = f"lift_to_e2m1({widened}) ^ (lane == 7 && x == 0x3555)"
+    wrong = f"sass_to_e2m1({widened}) ^ (lane == 7 && x == 0x3555)"
     found = swept(tmp_path, kernel(wrong, executes=eight), eight, turns=range(8))
     assert total(found) == (8 << 16, 1, 0)
     bits = int(np.float32(np.array(0x3555, np.uint16).view(np.float16)).view(np.uint32))
@@ -85,11 +85,11 @@ def test_every_half_goes_through_every_lane(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "store", "stray"),
     [
-        ("lift_to_e2m1(x)", "lift_store_32(to + 4096, packed); (void)", "stray store of 4 bytes"),
-        ("lift_to_e2m1(x)", "lift_store_16(to, packed); (void)", "stored 2 bytes of its 4"),
-        ("lift_to_e2m1(x)", "if (thread != 77) lift_store_32", "stray store: thread 77 stored 0 bytes of its 4"),
-        ("lift_to_e2m1(lift_load_32(from - 0x10000000))", "", "stray load of 4 bytes"),
-        ("lift_to_e2m1(lift_load_32(from + 2))", "", "stray load of 4 bytes"),
+        ("sass_to_e2m1(x)", "sass_store_32(launch, to + 4096, packed); (void)", "stray store of 4 bytes"),
+        ("sass_to_e2m1(x)", "sass_store_16(launch, to, packed); (void)", "stored 2 bytes of its 4"),
+        ("sass_to_e2m1(x)", "if (thread != 77) sass_store_32", "stray store: thread 77 stored 0 bytes of its 4"),
+        ("sass_to_e2m1(sass_load_32(launch, from - 0x10000000))", "", "stray load of 4 bytes"),
+        ("sass_to_e2m1(sass_load_32(launch, from + 2))", "", "stray load of 4 bytes"),
     ],
 )
 def test_a_kernel_that_leaves_its_memory_is_stopped(tmp_path: Path, code: str, store: str, stray: str) -> None:
@@ -99,7 +99,7 @@ def test_a_kernel_that_leaves_its_memory_is_stopped(tmp_path: Path, code: str, s
 
 def test_a_kernel_that_crashes_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ProofError, match="did not run to its end: status -"):
-        swept(tmp_path, kernel("({ __builtin_trap(); lift_to_e2m1(x); })"))
+        swept(tmp_path, kernel("({ __builtin_trap(); sass_to_e2m1(x); })"))
 
 
 def test_what_does_not_compile_is_an_error_with_the_compilers_words(tmp_path: Path) -> None:

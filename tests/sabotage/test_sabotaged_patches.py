@@ -213,7 +213,7 @@ MUTANTS = [
     n3("wrong with fast mathematics", HALF_PAIR, "__fmul_rn(high, scale)", "__fmul_rn(high / 3.0f * 3.0f, scale)", "encoder-x1,encoder-x2"),
     n3("an odd size's tail forgotten", CHOICE, "if constexpr (N % 2 != 0)", "if constexpr (false)", "encode-half-x3"),
     n3("an odd size's tail from another value", CHOICE, "x1(source[N - 1])", "x1(source[N - 2])", "encode-bfloat16-x7"),
-    n3("items of an array in another order", CHOICE, "source[i * kPerItem + k]", "source[(N / kPerItem - 1 - i) * kPerItem + k]", "encode-half-x16"),
+    n3("items of an array in another order", CHOICE, "i * kPerItem + k", "(N / kPerItem - 1 - i) * kPerItem + k", "encode-half-x16"),
     n3("a loop that ends early", CHOICE, "i < N / kPerItem", "i < (N > 8 ? N / kPerItem - 1 : N / kPerItem)", "encode-half-x16"),
     # Converters.
     n3("half_t with another sign", SCALAR, HALF, HALF.replace("x1(s)", "x1(-s)"), "encode-half"),
@@ -306,7 +306,7 @@ MUTANTS = [
     n3("a NaN's sign in E2M3, on the host", FP6, "magnitude > 0x7f800000u ? 0u : ", "", "construct-host-e2m3", "sm_121a"),
     n3("a double rounded twice to E3M2", "patches/cutlass/fp6-convert/patch.toml", "explicit float_e3m2_t(double x) : Base(detail::round_to_odd(x))", "explicit float_e3m2_t(double x) : Base(detail::round_to_odd(float(x)))", "construct-e3m2-double-x4", "sm_121a"),
     n3("a tie away from even in the constructor, on the host", ODD, "sign | ((sum + (sum >> 22) + 6u) & 7u)", "x == 2.5f ? 5u : sign | ((sum + (sum >> 22) + 6u) & 7u)", "construct-host-double", "sm_121a"),
-    n3("a double truncated, on the host", ODD, "back != x ? bits | 1u : bits", "bits", "construct-host-double", "sm_121a"),
+    n3("a double truncated, on the host", ODD, "back < x || x < back ? bits | 1u : bits", "bits", "construct-host-double", "sm_121a"),
     n3("the switch of FP6 lost", FP6, "defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)", "defined(CUDA_PTX_FP4FP6_CVT_ENABLED)", "construct-e2m3-x4-forced", "sm_121a"),
     n3("E2M3 decoded with another sign, on the host", E2M3, "    return Base::convert_to_float(x);", "    return -Base::convert_to_float(x);", "construct-host-e2m3", "sm_121a"),
     # TransformerEngine: products, random bits, and the targets that have the instruction.

@@ -44,7 +44,7 @@ def test_a_list_has_each_kernel_or_the_reason(cubin: Path, toolchain: Toolchain)
     command: list[str | Path] = [sys.executable, "-m", "fp4patch.sass", "--nvdisasm", toolchain.nvdisasm]
     done = subprocess.run([*command, cubin], capture_output=True, text=True, check=False)
     second, first = done.stdout.splitlines()
-    assert re.match(r"ticks: the lifter does not support CS2R.*0x", first), first
+    assert re.match(r"ticks: the executor does not support CS2R.*0x", first), first
     assert second == "sums: can be executed"
     assert done.returncode == 1
     (cubin.parent / "text").write_text("no cubin")

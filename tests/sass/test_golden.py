@@ -36,7 +36,7 @@ def outputs(name: str, folder: Path, text: str, *runs: tuple[object, ...]) -> li
         "OUT": program["out"],
         "PARAMETERS": translation.layout.parameters,
         "BLOCK_SIZE": translation.layout.block_size,
-        "FP4PATCH_KERNEL": "kernel",
+        "SASS_KERNEL": "kernel",
     }
     command = ["gcc", "-std=gnu11", "-O2", "-march=native", "-fno-strict-aliasing", "-ffp-contract=off"]
     command += [*(f"-D{key}={value}" for key, value in defines.items()), "host.c", "-o", "host", "-lm", "-pthread"]

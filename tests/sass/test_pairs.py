@@ -16,6 +16,7 @@ from cubins import assemble
 
 from fp4patch.sass import grid
 from fp4patch.sass.error import SassError
+from fp4patch.sass.expressions import Effect
 from fp4patch.sass.operands import Operands
 from fp4patch.sass.semantics import TABLE, Semantics
 from fp4patch.sass.translate import translate
@@ -146,7 +147,7 @@ def test_a_table_with_the_groups_of_a_load_exchanged_does_not_fit(
 ) -> None:
     entry = TABLE["LDG.E.ENL2.256"]
 
-    def exchanged(operands: Operands) -> list[str]:
+    def exchanged(operands: Operands) -> list[Effect]:
         operands._rest[:2] = reversed(operands._rest[:2])
         return entry.emit(operands)
 

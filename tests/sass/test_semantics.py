@@ -13,6 +13,7 @@ from listings import ARCH, document
 
 from fp4patch.sass import translate
 from fp4patch.sass.error import SassError
+from fp4patch.sass.expressions import Effect, statements
 from fp4patch.sass.listing import Decoded, read
 from fp4patch.sass.operands import LAYOUTS, Lacks, Operands
 from fp4patch.sass.semantics import TABLE
@@ -206,6 +207,8 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("F2I.FTZ.U32.TRUNC.NTZ R0,R1", {"r1": f(-1)}, {"r0": 0}),
     ("I2F.RP R0,R1", {"r1": 0x01000001}, {"r0": f(16777218)}),
     ("I2F.RP R0,R1", {"r1": 0xFEFFFFFF}, {"r0": f(-16777216)}),
+    ("I2FP.F32.S32 R0,R1", {"r1": 0xFEFFFFFF}, {"r0": f(-16777216)}),
+    ("I2F.U32.RP R0,R1", {"r1": 0xFF000001}, {"r0": f(0xFF000100)}),
     ("I2FP.F32.U32 R0,R1", {"r1": 0xFFFFFFFF}, {"r0": f(4294967296)}),
 ]
 OF_GRIDS: list[tuple[str, dict[str, int], dict[str, int]]] = [
@@ -258,13 +261,13 @@ def test_each_case_gives_what_was_worked_out(grid: bool, tmp_path: Path) -> None
     lines = [head, "#include <stdio.h>", '#include "runtime.h"', "int main(void) {", "const struct launch *launch = 0;"]
     for number, (text, before, after) in enumerate(cases):
         operands = Operands(instruction(text), LAYOUTS[12], grid=grid)
-        body = TABLE[instruction(text).opcode].emit(operands)
+        body = statements(TABLE[instruction(text).opcode].emit(operands), 0)
         names = sorted(operands.read | before.keys() | after.keys())
-        lines += ["{", *(f"uint32_t {name} = {before.get(name, 0):#x}u;" for name in names), "{", *body, "}"]
+        lines += ["{", *(f"uint32_t {name} = {before.get(name, 0):#x}u;" for name in names), "{", body, "}"]
         lines += [f'printf("{number} {name} %x\\n", {name});' for name in after] + ["}"]
     (tmp_path / RUNTIME).write_text(runtime())
     (tmp_path / "main.c").write_text("\n".join([*lines, "(void)launch; return 0; }"]))
-    defined = ["-DFP4PATCH_KERNEL=kernel", "-DFP4PATCH_SHARED=0", "-DFP4PATCH_STACK=0"]
+    defined = ["-DSASS_KERNEL=kernel", "-DSASS_SHARED=0", "-DSASS_STACK=0"]
     for flags in (defined, [*defined, "-march=native"]):
         command = ["gcc", "-std=gnu11", "-O1", "-w", "-ffp-contract=off", *flags, "main.c", "-o", "main", "-lm"]
         subprocess.run(command, cwd=tmp_path, check=True)
@@ -313,8 +316,8 @@ def test_no_modifier_of_an_operand_is_passed_over() -> None:
 PARTS = (".H0_H0", ".H1_H1", ".B0", ".B3", ".64", ".U16")
 
 
-def computes(text: str) -> list[str]:
-    """C of an instruction; empty where it is refused."""
+def computes(text: str) -> list[Effect]:
+    """Effects of an instruction; empty where it is refused."""
     try:
         one = instruction(text)
         return TABLE[one.opcode].emit(Operands(one, LAYOUTS[12]))

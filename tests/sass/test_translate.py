@@ -47,7 +47,7 @@ def test_a_loop_runs_as_written_and_can_be_counted(tmp_path: Path) -> None:
         tmp_path,
         """
 static int back;
-#define LIFT_BACKWARD ++back
+#define SASS_BACKWARD ++back
 int main(void) {
   static uint8_t constants[0x400];
   uint32_t out[9];
@@ -55,7 +55,7 @@ int main(void) {
   memcpy(constants + 0x380, &address, 8);
   for (uint32_t i = 0; i < 9; ++i) {
     const struct launch launch = {.constants = constants, .tid_x = i};
-    FP4PATCH_KERNEL(&launch);
+    SASS_KERNEL(&launch);
     printf("%u ", out[i]);
   }
   printf("%d", back);
@@ -68,7 +68,7 @@ int main(void) {
 def test_everything_unknown_is_named_at_once_with_its_place() -> None:
     with pytest.raises(Unsupported) as found:
         translate(document("MUFU.RCP R0,R1", "MOV R0,R1", "FADD.RZ R0,R1,R2", "S2R R0,SR_TID.Y", "EXIT"), arch=ARCH)
-    assert found.value.message == "the lifter does not support MUFU.RCP, FADD.RZ, S2R"
+    assert found.value.message == "the executor does not support MUFU.RCP, FADD.RZ, S2R"
     assert list(found.value.lacking) == [
         "0x0000 MUFU.RCP R0,R1: no such opcode in the table",
         "0x0020 FADD.RZ R0,R1,R2: no such opcode in the table",

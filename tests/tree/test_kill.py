@@ -29,8 +29,14 @@ from fp4patch.tree.write import stage, write
 pytestmark = pytest.mark.slow
 
 A, B = "include/cutlass/float_subbyte.h", "include/cutlass/arch/b.h"
+C = "include/cutlass/gemm/new/deep/c.hpp"
+"""A file that only a patch makes, with its directories."""
 PRISTINE = {A: (b"a\r\n", 0o644), B: (b"b", 0o755), "README": (b"no header\n", 0o600)}
-VARIANTS = {None: {}, "turbo": {A: b"a\r\nturbo", B: b"bturbo"}, "next2": {A: b"a\r\nnext2"}}
+VARIANTS: dict[str | None, dict[str, bytes | None]] = {
+    None: {},
+    "turbo": {A: b"a\r\nturbo", B: b"bturbo", C: b"c"},
+    "next2": {A: b"a\r\nnext2", B: None},
+}
 SCENARIOS = {
     "apply-one": (1, None, "turbo"),
     "apply-two": (2, None, "turbo"),
@@ -74,7 +80,9 @@ def snapshot(root: Path) -> Snapshot:
 
 
 def expected(variant: str | None) -> Snapshot:
-    return {path: (VARIANTS[variant].get(path, data), mode) for path, (data, mode) in PRISTINE.items()}
+    wanted = {path: VARIANTS[variant].get(path, data) for path, (data, _) in PRISTINE.items()} | VARIANTS[variant]
+    modes = {path: mode for path, (_, mode) in PRISTINE.items()}
+    return {path: (data, modes.get(path, 0o644)) for path, data in wanted.items() if data is not None}
 
 
 def must_be(roots: Sequence[Path], variant: str | None) -> None:
@@ -84,14 +92,15 @@ def must_be(roots: Sequence[Path], variant: str | None) -> None:
             assert (tree.receipt.variant if tree.receipt else None) == variant
             assert not tree.interrupted
             assert snapshot(tree.root) == expected(variant), f"{tree.root} is not as its receipt says"
+            assert (tree.root / C).parent.parent.exists() == (C in VARIANTS[variant])
             kept = {str(p.relative_to(tree.root / ".fp4patch")) for p in (tree.root / ".fp4patch").rglob("*")}
             if tree.receipt is None:
                 assert not (tree.root / ".fp4patch").exists(), f"traces: {kept}"
             else:
                 assert {path: tree.pristine(path) for path in tree.receipt.files} == {
-                    path: PRISTINE[path][0] for path in VARIANTS[variant]
+                    path: PRISTINE[path][0] if path in PRISTINE else None for path in VARIANTS[variant]
                 }
-                blobs = {f"blobs/{f.pristine_sha256}" for f in tree.receipt.files.values()}
+                blobs = {f"blobs/{f.pristine_sha256}" for f in tree.receipt.files.values() if f.pristine_sha256}
                 assert kept == {".gitignore", "receipt.json", "blobs", *blobs}
 
 
@@ -99,12 +108,11 @@ def begun_and_intact(roots: Sequence[Path], before: str | None, after: str | Non
     """Fails unless each file has bytes that are known, and its mode. Returns whether a receipt says `applying`."""
     for root in roots:
         found = snapshot(root)
-        for path, (_, mode) in PRISTINE.items():
-            assert found[path] in {expected(variant)[path] for variant in (before, after)}
-            assert found[path][1] == mode
-        for path in set(found) - set(PRISTINE):
+        for path in {*PRISTINE, C}:
+            assert found.get(path) in {expected(variant).get(path) for variant in (before, after)}
+        for path in set(found) - {*PRISTINE, C}:
             assert path.endswith(".fp4patch-new"), path
-            assert found[path][1] in {mode for _, mode in PRISTINE.values()}, path
+            assert found[path][1] in {0o644, *(mode for _, mode in PRISTINE.values())}, path
     with trees_at(roots) as trees:
         return any(tree.interrupted for tree in trees)
 
@@ -224,7 +232,9 @@ def test_an_error_or_ctrl_c_at_any_instant_leaves_all_as_it_was_or_a_change_to_c
             assert not begun or not isinstance(error, Refused)
         if isinstance(error, Refused):
             assert not begun
-            assert all((root / path).read_bytes() == expected(before)[path][0] for root in roots for path in PRISTINE)
+            assert all(
+                snapshot(root).get(path) == expected(before).get(path) for root in roots for path in (*PRISTINE, C)
+            )
             if not also_later:  # then nothing can be tidied up
                 unchanged += 1
                 must_be(roots, before)

@@ -2,7 +2,9 @@
 again."""
 
 import json
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,6 +132,144 @@ def test_an_interrupted_change_of_diffs_is_completed_or_reverted(
         assert fp4patch("revert", tree).status == 0
         assert snapshot(tree) == pristine
     assert states == {(False, False), (True, True), (False, True)}
+
+
+def of_git(tree: Path, change: Callable[[Path], object]) -> str:
+    """Return what git writes of a change of a tree, which is then taken back."""
+    work = tree.parent / "work"
+    shutil.copytree(tree, work)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=b", "-C", str(work)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "before"], check=True)
+    change(work)
+    subprocess.run([*git, "add", "-A"], check=True)
+    diff = subprocess.run([*git, "diff", "--cached", "-M"], check=True, capture_output=True).stdout.decode()
+    shutil.rmtree(work)
+    return diff
+
+
+def come_and_go(tree: Path) -> None:
+    """Make, delete, move and change files of MLX, and make one executable."""
+    new = tree / "mlx/new/deep/made.h"
+    new.parent.mkdir(parents=True)
+    new.write_text("int made;\n")
+    (tree / "mlx/new/data.json").write_text("{}\n")
+    (tree / HEADER).rename(tree / "mlx/backend/cuda/moved.cuh")
+    (tree / SETUP).unlink()
+    (tree / "tool.sh").chmod(0o755)
+    (tree / ".github").mkdir()
+    (tree / ".github/made.yml").write_text("a: b\n")
+
+
+@pytest.fixture
+def moving(tree: Path, tmp_path: Path) -> Path:
+    (tree / "tool.sh").write_text("ls\n")
+    (tree / "tool.sh").chmod(0o664)
+    (tree / SETUP).chmod(0o640)
+    return outside(tmp_path / "pr-3", "mlx", of_git(tree, come_and_go))
+
+
+def test_files_that_a_diff_makes_deletes_and_moves_go_in_and_out_to_the_byte(
+    fp4patch: Command, tree: Path, moving: Path
+) -> None:
+    os.umask(0o022)
+    before, header = snapshot(tree), (tree / HEADER).read_text()
+    applied = fp4patch("apply", "--variant", "native", "--with", moving, "--diff", tree)
+    assert applied.status == 0, applied.err
+    assert "new file mode 100644" in applied.out
+    assert not (tree / SETUP).exists()
+    assert not (tree / HEADER).exists()
+    assert (tree / "mlx/backend/cuda/moved.cuh").read_text().startswith(header)
+    assert "int made;\n// fp4patch native: mlx/pr-3 1; pristine none" in (tree / "mlx/new/deep/made.h").read_text()
+    assert (tree / "mlx/new/data.json").read_text() == "{}\n"
+    assert (tree / "tool.sh").stat().st_mode & 0o777 == 0o775
+    after = snapshot(tree)
+    assert fp4patch("apply", "--check", tree).status == 0
+    states = {f["path"]: f["state"] for f in fp4patch("status", "--json", tree).tree["files"]}
+    assert set(states.values()) == {"applied"}
+    assert {SETUP, HEADER, "tool.sh", "mlx/new/deep/made.h", ".github/made.yml"} <= states.keys()
+    # without the diff, and with it again
+    back = fp4patch("apply", "--variant", "native", tree)
+    assert back.status == 0, back.err
+    assert (tree / SETUP).exists()
+    assert not (tree / "mlx/new").exists()
+    assert fp4patch("apply", "--variant", "native", "--with", moving, tree).status == 0
+    assert snapshot(tree) == after
+    (tree / "tool.sh").chmod(0o664)
+    states = {f["path"]: f["state"] for f in fp4patch("status", "--json", tree).tree["files"]}
+    assert states["tool.sh"] == "outdated"
+    assert fp4patch("apply", tree).status == 0
+    assert (tree / "tool.sh").stat().st_mode & 0o777 == 0o775
+    assert fp4patch("revert", tree).status == 0
+    assert snapshot(tree) == before
+
+
+def test_what_others_did_to_a_file_that_came_or_went_is_kept(fp4patch: Command, tree: Path, moving: Path) -> None:
+    assert fp4patch("apply", "--variant", "native", "--with", moving, tree).status == 0
+    made = tree / "mlx/new/deep/made.h"
+    mine = made.read_text().replace("made;", "mine;")
+    made.write_text(mine)
+    (tree / SETUP).write_text("mine\n")
+    before = snapshot(tree)
+    for command in (("revert",), ("apply",), ("apply", "--variant", "native")):
+        refused = fp4patch(*command, tree)
+        assert refused.status == 1
+        assert "a patch created it: `rm" in " ".join(refused.err.split())
+        assert snapshot(tree) == before
+    made.unlink()
+    (tree / SETUP).unlink()
+    (tree / "mlx/new/deep/others.txt").write_text("others\n")
+    assert fp4patch("revert", tree).status == 0
+    assert (tree / "mlx/new/deep/others.txt").read_text() == "others\n"
+    assert not (tree / ".fp4patch").exists()
+
+
+def test_a_file_in_the_way_refuses_the_whole(fp4patch: Command, tree: Path, moving: Path) -> None:
+    for path in ("mlx/new", "mlx/new/deep/made.h", "mlx/backend/cuda/moved.cuh"):
+        place = tree / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("mine\n")
+        before = snapshot(tree)
+        refused = fp4patch("apply", "--variant", "native", "--with", moving, tree)
+        assert refused.status == 1, refused.err
+        assert path in refused.err
+        assert snapshot(tree) == before
+        place.unlink()
+
+
+def test_a_killed_change_that_makes_and_deletes_files_is_completed_or_reverted(
+    fp4patch: Command, tree: Path, moving: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.umask(0o022)
+    pristine = snapshot(tree)
+    assert fp4patch("apply", "--variant", "native", "--with", moving, tree).status == 0
+    patched = snapshot(tree)
+    assert fp4patch("revert", tree).status == 0
+    ways = {"apply": ("apply", "--variant", "native", "--with", moving, tree), "revert": ("revert", tree)}
+    for way, command in ways.items():
+        number, finished = 0, False
+        while not finished:
+            number += 1
+            if way == "revert":
+                fp4patch("apply", "--variant", "native", "--with", moving, tree)
+            seen = 0
+
+            def step(_: str, last: int = number) -> None:
+                nonlocal seen
+                seen += 1
+                if seen == last:
+                    raise KeyboardInterrupt
+
+            with monkeypatch.context() as patch:
+                patch.setattr(files, "step", step)
+                finished = fp4patch(*command).status == 0
+            if number % 2:
+                assert fp4patch("apply", "--variant", "native", "--with", moving, tree).status == 0
+                assert snapshot(tree) == patched
+            assert fp4patch("revert", tree).status == 0
+            assert snapshot(tree) == pristine, (way, number)
+        assert number > 20
 
 
 # --- hostile ones ----------------------------------------------------------------------------------------------------

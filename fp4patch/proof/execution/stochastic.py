@@ -82,7 +82,7 @@ def _entered(symbols: Symbols, code: Word, value: Word, factors: Sequence[float]
             return f"bit {rest[0]} of a value decides about its code"
         if kind == "choose":
             ready |= symbols.atoms(rest)
-        elif kind[0] != "lift_halves_toward_zero":
+        elif kind[0] != "halves_toward_zero":
             ready |= symbols.atoms(diagram for word in kind[1:] for diagram in word)
         elif _products(symbols, kind[1], value) != bits:
             return "its half is not that of the value times its factors"
@@ -94,9 +94,9 @@ def _products(symbols: Symbols, diagrams: Sequence[int], value: Word) -> list[in
     if list(diagrams) == [bit.diagram for bit in value]:
         return []
     operation, *arguments = symbols.made_by(diagrams[:31]) or ("",)
-    if operation == "lift_flush":
+    if operation == "flush":
         return _products(symbols, [*arguments[0][:31], diagrams[31]], value)
-    if operation != "lift_fmul" or symbols.made_by(diagrams) is None:
+    if operation != "fmul" or symbols.made_by(diagrams) is None:
         return None
     constants = [word for word in arguments if all(diagram in (NO, YES) for diagram in word)]
     others = [word for word in arguments if word not in constants]

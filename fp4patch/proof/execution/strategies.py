@@ -21,8 +21,8 @@ from fp4patch.proof.execution.scheduler import Scheduler
 from fp4patch.proof.machine_code import disassemble, kernel_of
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sass import grid
-from fp4patch.sass.c_evaluator import NotFollowedError
 from fp4patch.sass.flow import flow
+from fp4patch.sass.folding import NotFollowedError
 from fp4patch.sass.lane_equality import lane_functions, loops
 from fp4patch.sass.program import Kernel
 from fp4patch.sass.text import functions, own_constants

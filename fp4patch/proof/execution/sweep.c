@@ -70,12 +70,12 @@ static uint8_t *checked_write(uint64_t address, unsigned bytes) {
   return output + at;
 }
 
-static uint8_t checked_load_8(uint64_t address) { return *checked_read(address, 1); }
-static uint16_t checked_load_16(uint64_t address) { return *(const uint16_t *)checked_read(address, 2); }
-static uint32_t checked_load_32(uint64_t address) { return *(const uint32_t *)checked_read(address, 4); }
-static void checked_store_8(uint64_t address, uint8_t value) { *checked_write(address, 1) = value; }
-static void checked_store_16(uint64_t address, uint16_t value) { *(uint16_t *)checked_write(address, 2) = value; }
-static void checked_store_32(uint64_t address, uint32_t value) { *(uint32_t *)checked_write(address, 4) = value; }
+static uint8_t checked_load_8(const struct launch *launch, uint64_t address) { return *checked_read(address, 1); }
+static uint16_t checked_load_16(const struct launch *launch, uint64_t address) { return *(const uint16_t *)checked_read(address, 2); }
+static uint32_t checked_load_32(const struct launch *launch, uint64_t address) { return *(const uint32_t *)checked_read(address, 4); }
+static void checked_store_8(const struct launch *launch, uint64_t address, uint8_t value) { *checked_write(address, 1) = value; }
+static void checked_store_16(const struct launch *launch, uint64_t address, uint16_t value) { *(uint16_t *)checked_write(address, 2) = value; }
+static void checked_store_32(const struct launch *launch, uint64_t address, uint32_t value) { *(uint32_t *)checked_write(address, 4) = value; }
 
 // The corners run first, over checked memory. After that the thread selects the record, and only the part of the address
 // within a record counts: so the compiler detects that threads are independent, and runs many at a time.
@@ -99,21 +99,21 @@ INLINE void fast_store_32(const struct launch *launch, uint64_t address, uint32_
   *(uint32_t *)WRITTEN(launch, address & ~3ull) = value;
 }
 
-#define lift_load_8 checked_load_8
-#define lift_load_16 checked_load_16
-#define lift_load_32 checked_load_32
-#define lift_store_8 checked_store_8
-#define lift_store_16 checked_store_16
-#define lift_store_32 checked_store_32
-#define FP4PATCH_KERNEL checked_kernel
+#define sass_load_8 checked_load_8
+#define sass_load_16 checked_load_16
+#define sass_load_32 checked_load_32
+#define sass_store_8 checked_store_8
+#define sass_store_16 checked_store_16
+#define sass_store_32 checked_store_32
+#define SASS_KERNEL checked_kernel
 #include "kernel.inc"
-#undef FP4PATCH_KERNEL
-#undef lift_load_8
-#undef lift_load_16
-#undef lift_load_32
-#undef lift_store_8
-#undef lift_store_16
-#undef lift_store_32
+#undef SASS_KERNEL
+#undef sass_load_8
+#undef sass_load_16
+#undef sass_load_32
+#undef sass_store_8
+#undef sass_store_16
+#undef sass_store_32
 
 // Constant bank 0 as the driver lays it out: blockDim.x, and the two pointers that every probe takes. All else is poison,
 // of another kind here than for the corners: the stack's end, the grid's size, words that are no parameter. The compiler
@@ -125,18 +125,18 @@ INLINE uint32_t constant(uint32_t offset) {
   return offset == FP4PATCH_PARAMETERS + 4 || offset == FP4PATCH_PARAMETERS + 12 ? 0 : 0xc9a5f3e7u;
 }
 
-#define lift_load_8(address) fast_load_8(launch, address)
-#define lift_load_16(address) fast_load_16(launch, address)
-#define lift_load_32(address) fast_load_32(launch, address)
-#define lift_store_8(address, value) fast_store_8(launch, address, value)
-#define lift_store_16(address, value) fast_store_16(launch, address, value)
-#define lift_store_32(address, value) fast_store_32(launch, address, value)
+#define sass_load_8(launch, address) fast_load_8(launch, address)
+#define sass_load_16(launch, address) fast_load_16(launch, address)
+#define sass_load_32(launch, address) fast_load_32(launch, address)
+#define sass_store_8(launch, address, value) fast_store_8(launch, address, value)
+#define sass_store_16(launch, address, value) fast_store_16(launch, address, value)
+#define sass_store_32(launch, address, value) fast_store_32(launch, address, value)
 INLINE void fast_kernel(const struct launch *launch);
-#define FP4PATCH_KERNEL fast_kernel
-#define lift_constant(launch, offset) constant(offset)
+#define SASS_KERNEL fast_kernel
+#define sass_constant(launch, offset) constant(offset)
 #include "kernel.inc"
-#undef lift_constant
-#undef FP4PATCH_KERNEL
+#undef sass_constant
+#undef SASS_KERNEL
 
 static __attribute__((noinline)) void run_fast(void) {
   memset(output, 0xa5, sizeof output);  // a store that does not happen must show

@@ -12,13 +12,13 @@ from fp4patch.core.process import Runner
 from fp4patch.proof.execution.result import Ran
 from fp4patch.proof.specification import interval_lines
 from fp4patch.sass.immediates import corners
-from fp4patch.sass.program import STRAY, Kernel, compile_host
+from fp4patch.sass.program import STRAY, Kernel, compile_host, for_this_processor
 from fp4patch.sass.translate import RUNTIME, runtime
 
 # A loop over threads becomes vectors where no jump is left in it: without the threading of jumps predicated
 # instructions stay selections. The exceptions that a comparison raises are not used. Code with jumps of its own never
 # becomes vectors.
-_FAST = ("-O3", "-march=native", "-fno-trapping-math")
+_FAST = ("-O3", "-fno-trapping-math")
 _STRAIGHT = ("-fno-thread-jumps",)
 _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
 _INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}
@@ -63,7 +63,7 @@ def build(
         f"-DFP4PATCH_BLOCK_SIZE={kernel.layout.block_size}",
     )
     straight = () if "goto " in kernel.c else _STRAIGHT
-    how = ("-O0",) if quick else (*_FAST, *_WIDE, *straight)
+    how = ("-O0",) if quick else (*_FAST, *for_this_processor(str(compiler)), *_WIDE, *straight)
     compile_host(folder, texts, [str(compiler), *how, *defines, "sweep.c", "-o", "sweep", "-lm"], environ)
     return folder / "sweep"
 

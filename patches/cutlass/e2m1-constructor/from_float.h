@@ -15,14 +15,14 @@ float round_to_odd(double x) {
   if ((x < 0 ? -x : x) < (back < 0 ? -back : back)) {
     --bits;
   }
-  return copy_bits<uint32_t, float>(back != x ? bits | 1u : bits);
+  return copy_bits<uint32_t, float>(back < x || x < back ? bits | 1u : bits);
 #endif
 }
 
 /// float to E2M1: round to nearest, ties to even, saturated at 6, NaN to 6. The code is in the lower four bits.
 CUTLASS_HOST_DEVICE
 uint8_t e2m1_from_float(float x) {
-#if defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)
+#if defined(__CUDA_ARCH__) && defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)
   uint32_t code;
   asm("{\n"
       ".reg .b8 pair;\n"

@@ -6,7 +6,7 @@ namespace detail {
 CUTLASS_DEVICE
 float rebias(uint32_t bits, uint32_t power) {
   // A constant: not 0.5 in builds that flush subnormal numbers to zero (-ftz=true, -use_fast_math).
-  if (copy_bits<uint32_t, float>(0x00400000u) * copy_bits<uint32_t, float>(0x7e800000u) == 0.5f) {
+  if (copy_bits<uint32_t, float>(0x00400000u) * copy_bits<uint32_t, float>(0x7e800000u) > 0.0f) {
     return copy_bits<uint32_t, float>(bits) * copy_bits<uint32_t, float>(power);
   }
   // There: with the exponent's field f this is 2^(f - bias) * 1.m, which is right for f > 0, and for f = 0 it is half

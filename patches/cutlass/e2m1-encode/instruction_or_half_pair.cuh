@@ -113,10 +113,10 @@ CUTLASS_HOST_DEVICE
 
   CUTLASS_PRAGMA_UNROLL
   for (int i = 0; i < N / kPerItem; ++i) {
-    float values[kPerItem];
+    float values[8];  // the first kPerItem of them
     CUTLASS_PRAGMA_UNROLL
     for (int k = 0; k < kPerItem; ++k) {
-      values[k] = static_cast<float>(source[i * kPerItem + k]);
+      values[k] = static_cast<float>(source[static_cast<size_t>(i * kPerItem + k)]);
     }
     if constexpr (kPerItem == 8) {
       items[i] = x8(values);

@@ -22,7 +22,7 @@ uint8_t fp6_from_float(float x) {
 /// float to E2M3: round to nearest, ties to even, saturated at 7.5, NaN to 7.5
 CUTLASS_HOST_DEVICE
 uint8_t e2m3_from_float(float x) {
-#if defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)
+#if defined(__CUDA_ARCH__) && defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)
   uint16_t code;
   asm("cvt.rn.satfinite.e2m3x2.f32 %0, %1, %2;" : "=h"(code) : "f"(0.0f), "f"(x));
   return static_cast<uint8_t>(code);
@@ -46,7 +46,7 @@ uint8_t e2m3_from_float(float x) {
 /// float to E3M2: round to nearest, ties to even, saturated at 28, NaN to 28
 CUTLASS_HOST_DEVICE
 uint8_t e3m2_from_float(float x) {
-#if defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)
+#if defined(__CUDA_ARCH__) && defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)
   uint16_t code;
   asm("cvt.rn.satfinite.e3m2x2.f32 %0, %1, %2;" : "=h"(code) : "f"(0.0f), "f"(x));
   return static_cast<uint8_t>(code);
