@@ -92,12 +92,11 @@ def _of_commands(path: Path, text: str, cuda: Version) -> Iterator[Unit]:
 
 def _unit(source: Path, given: Sequence[str], folder: Path, cuda: Version) -> Unit:
     arguments, unread = _with_files(given, folder)
-    line = " ".join(arguments)
-    setting = settings.of_command(str(source), line, cuda)
+    setting = settings.of_command(str(source), arguments[1:], cuda)
     if unread and setting.code == setting.ptx:  # the default, for want of others
         setting = replace(setting, code=(), ptx=(), unknown=unread, value="targets that are not known")
     include = tuple(folder / name for name in _INCLUDE_PATH.findall("\n".join(arguments)))
-    return Unit(source, setting, settings.defined(line), include)
+    return Unit(source, setting, settings.defined(arguments[1:]), include)
 
 
 def _with_files(arguments: Sequence[str], folder: Path) -> tuple[list[str], str]:

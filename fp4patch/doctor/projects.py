@@ -23,8 +23,11 @@ from fp4patch.cxx.preprocessor import Preprocessor
 from fp4patch.doctor import recipes, settings
 from fp4patch.doctor.builds import quoted
 from fp4patch.doctor.known_defects import refused_by_pytorch
+from fp4patch.doctor.readings import files
+from fp4patch.doctor.readings.names import list_name
+from fp4patch.doctor.readings.reading import Kind
 from fp4patch.doctor.result import ProjectReport, Question
-from fp4patch.doctor.settings import Setting
+from fp4patch.doctor.settings import BuildFile, Setting
 from fp4patch.doctor.statements import (
     Left,
     SourceFile,
@@ -112,7 +115,7 @@ class Project:
 
 def is_read(name: str) -> bool:
     """Return whether a file of this name is a source, a build file or a recipe."""
-    return name.endswith(SOURCES) or bool(settings.kind_of(name)) or bool(recipes.RECIPE.fullmatch(name))
+    return name.endswith(SOURCES) or bool(files.kind_of(name)) or bool(recipes.RECIPE.fullmatch(name))
 
 
 def _files(path: Path, without: Sequence[Path]) -> Iterator[str]:
@@ -156,18 +159,71 @@ def examine(path: Path, question: Question, cuda: Version | None, *, without: Se
     """Return the report on a project. ``cuda``: the release that compiles it, if it is known."""
     project = Project.at(path, without=without)
     release = cuda or Version(FOR_GB10)
-    found = [settings.of_list("", "--arch-list", question.asked)] if question.asked else []
-    for name, text in project.builds.items():
-        own, macros = settings.read(name, text, release)
-        found += () if question.asked else own
-        project.macros |= macros
-    if not found and project.is_extension:  # PyTorch takes the machine's GPU, without a suffix, and adds PTX
-        plain = Arch(12, 0)
-        found = [Setting("", _DETECTED, "where TORCH_CUDA_ARCH_LIST is not set", (plain,), (plain,))]
-    findings = [*recipes.removals(project.builds), *recipes.refused(project.builds, found)]
-    answers = tuple(_answer(gpu, project, found, findings, question, cuda) for gpu in question.concerned)
+    own = path.resolve().name if path.is_dir() else ""
+    read = {name: settings.read(name, text, release, own) for name, text in project.builds.items()}
+    changed = dict(project.builds)
+    for file in read.values():
+        for command in file.commands:
+            changed |= recipes.rewritten(command, changed)
+    again = {
+        name: settings.read(name, text, release, own) for name, text in changed.items() if text != project.builds[name]
+    }
+    read |= again
+    for file in read.values():
+        project.macros |= file.macros
+    findings = [*recipes.removals(project.builds)]
+    for name, file in read.items():
+        # A recipe alone builds other projects; one that ends ends it.
+        every = file.settings if project.sources else (*file.settings, *file.others)
+        findings += recipes.refused(file.flags, every)
+        rows = recipes.rewrites(name, file.commands, file.rewrites)
+        findings += [row for row in rows if row.level is not Level.NONE or not again]
+    build = _Build(project, read, question.asked)
+    answers = tuple(_answer(gpu, build, findings, question, cuda) for gpu in question.concerned)
     kinds = Counter(s.kind.value for source in project.sources.values() for s in source.statements)
-    return ProjectReport(str(path), project.read, tuple(found), dict(kinds), tuple(findings), answers)
+    shown = tuple(build.counting)
+    return ProjectReport(str(path), project.read, shown, dict(kinds), tuple(findings), answers)
+
+
+class _Build:
+    """What the build files of a project say, and which of it counts for its own sources."""
+
+    def __init__(self, project: Project, read: Mapping[str, BuildFile], asked: str) -> None:
+        self.project = project
+        self.read = read
+        every = [(name, setting) for name, file in read.items() for setting in file.settings]
+        self.used = {name for file in read.values() for name in file.used}
+        self.fixed = [
+            setting
+            for name, setting in every
+            if setting.name in ("-gencode", "-arch") and files.kind_of(name) in ("python", "cmake", "make")
+        ]
+        """Flags that the project's own build has, whatever a list says."""
+        self.elsewhere = [setting for _, setting in every if not self._counts(setting)]
+        """Lists that other projects read, or that this one does not."""
+        self.counting = [setting for _, setting in every if self._counts(setting)]
+        if asked:
+            self.counting = [settings.of_list("", "--arch-list", asked)]
+        elif not self.counting and project.is_extension:  # it takes the machine's GPU, without a suffix, and adds PTX
+            plain = Arch(12, 0)
+            value = "where TORCH_CUDA_ARCH_LIST is not set"
+            self.counting = [Setting("", _DETECTED, value, (plain,), (plain,), kind=Kind.DEFAULT)]
+        others = [setting for file in read.values() for setting in file.others]
+        self.others = [*others, *(setting for setting in self.elsewhere if setting not in others)]
+        self.unread = [file.unread for file in read.values() if file.unread]
+
+    def _counts(self, setting: Setting) -> bool:
+        """Return whether the project's own sources are compiled with a setting."""
+        listed = list_name(setting.name)
+        if listed is None or listed.notation in ("cmake", "xmake", "xla") or setting.name.startswith("-"):
+            return True
+        if setting.name in _TORCH_LISTS and self.fixed and self.project.is_extension:
+            return False  # torch/utils/cpp_extension.py: flags with an architecture come before the list
+        if not self.project.sources and not self.project.is_extension:
+            return True  # a recipe alone: it is answered by what it says
+        if setting.name in _TORCH_LISTS:
+            return self.project.is_extension or setting.name in self.used or not self.fixed
+        return setting.name in self.used or listed.read_by == "Nix"
 
 
 Fates = Mapping[tuple[Statement, Arch], tuple[Left, str]]
@@ -185,47 +241,95 @@ class Part:
 
 def _answer(  # noqa: PLR0911 - one return an answer
     gpu: Arch,
-    project: Project,
-    found: Sequence[Setting],
+    build: _Build,
     findings: Sequence[Finding],
     question: Question,
     cuda: Version | None,
 ) -> Answer:
+    """Return the answer for a GPU. It is no only where a compiler refuses what is set: texts decide nothing else."""
+    project = build.project
     if stops := next((one for one in findings if one.level is Level.RED), None):
         return Answer(gpu, Level.RED, "the build ends", (f"{stops.subject}: {stops.found}",), stops.remedy)
-    if not found:
+    if question.asked and build.fixed:
+        why = "the list is not all that counts: the build has targets of its own"
+        return Answer(
+            gpu,
+            Level.NONE,
+            why,
+            tuple(_meaning(one, gpu) for one in build.fixed[:_SHOWN]),
+            _how(project, gpu, question),
+        )
+    if not build.counting:
         verdict = f"no architecture is set in the {counted(project.read, 'file')} read"
-        return Answer(gpu, Level.NONE, verdict, (), _how(project, gpu))
+        verdict = "what is set is for other builds" if build.others else verdict
+        return Answer(gpu, Level.NONE, verdict, tuple(_beside(build, gpu)), _how(project, gpu, question))
     statements = [statement for source in project.sources.values() for statement in source.statements]
     if statements and not any(_is_for(statement.kind, gpu) for statement in statements):
-        return Answer(gpu, Level.RED, _FOR_OTHERS, (places(statements),), remedies.of("other_gpus", gpu=gpu))
+        return Answer(gpu, Level.NONE, _FOR_OTHERS, (places(statements),), remedies.of("other_gpus", gpu=gpu))
     by_outcome: dict[tuple[Level, str], tuple[Setting, Answer]] = {}
-    for setting in found:
-        one = _of_setting(gpu, project, setting.on(gpu), question, cuda)
+    for setting in build.counting:
+        one = _decided(_of_setting(gpu, project, setting.on(gpu), question, cuda), setting)
         by_outcome.setdefault((one.level, one.verdict), (setting, one))
     order = (Level.GREEN, Level.YELLOW, Level.NONE, Level.RED)  # what is not followed may be what is compiled
     (setting, best), *others = sorted(by_outcome.values(), key=lambda pair: order.index(pair[1].level))
     beside = tuple(f"with {_place(other)}: {answer.verdict}" for other, answer in others[:_SHOWN])
-    if best.level is Level.RED and project.is_extension and setting.name in _TORCH_LISTS:
-        every = ";".join(replace(one, suffix="a").torch for one in question.gpus)
-        return replace(best, todo=remedies.of("list_for_gpus", setting=_TORCH_LISTS[0], list=quoted(every)))
     if best.level in (Level.RED, Level.NONE):
-        return replace(best, evidence=(*best.evidence, *beside), todo=best.todo or _how(project, gpu))
+        todo = best.todo
+        if project.is_extension and setting.name in _TORCH_LISTS and not question.asked:
+            every = ";".join(replace(one, suffix="a").torch for one in question.gpus)
+            todo = remedies.of("list_for_gpus", setting=_TORCH_LISTS[0], list=quoted(every))
+        evidence = (*best.evidence, *beside, *_beside(build, gpu))
+        return replace(best, evidence=evidence, todo=todo or _how(project, gpu, question))
+    if build.unread:
+        best = reserved(best, f"not read: {shortened(build.unread)}")
     if not others:
         return best
-    if any(setting.partial for setting in found):
-        why = [f"{_place(one)}: {answer.verdict}" for one, answer in by_outcome.values()]
-        return Answer(gpu, Level.NONE, "its sources are compiled for different targets", tuple(why), _how(project, gpu))
+    if any(setting.partial for setting in build.counting):
+        each = [f"{_place(one)}: {answer.verdict}" for one, answer in by_outcome.values()]
+        return Answer(
+            gpu, Level.NONE, "its sources are compiled for different targets", tuple(each), _how(project, gpu, question)
+        )
     todo = best.todo or f"build with {_place(setting)}"
-    return replace(best, level=Level.YELLOW, evidence=(*best.evidence, *beside), todo=todo, reservations=len(beside))
+    reservations = best.reservations + len(beside)
+    return replace(best, level=Level.YELLOW, evidence=(*best.evidence, *beside), todo=todo, reservations=reservations)
 
 
-def _how(project: Project, gpu: Arch) -> str:
-    """Return the commands that would judge it."""
+_REFUSED = ("it does not compile", "nothing is compiled", "the build ends")
+"""Verdicts of a compiler or a reader of lists, and not of the texts."""
+
+
+def _decided(answer: Answer, setting: Setting) -> Answer:
+    """Return a no only if a compiler refuses what is set for certain; else what was read, without a judgement."""
+    is_certain = setting.kind is not Kind.DEFAULT and not (setting.unknown or setting.condition or setting.partial)
+    if answer.level is not Level.RED or (answer.verdict in _REFUSED and is_certain):
+        return answer
+    why = (f"it is a default: {setting.name} can be set otherwise",) if setting.kind is Kind.DEFAULT else ()
+    return replace(answer, level=Level.NONE, evidence=(*answer.evidence, *why))
+
+
+def _meaning(setting: Setting, gpu: Arch) -> str:
+    """Return what a setting comes to for a GPU, as far as its reader is known."""
+    chosen = nearest(gpu, setting.code, setting.ptx)
+    got = f"{gpu} gets {chosen}" if chosen else setting.unknown or f"nothing that {gpu} loads"
+    said = f"{_place(setting)}: {got}" if not setting.meaning else f"{_place(setting)}: {setting.meaning}"
+    return f"{said} (for {setting.command})" if setting.command else said
+
+
+def _beside(build: _Build, gpu: Arch) -> Iterator[str]:
+    """Yield what was read that does not count, and what was not read."""
+    yield from (f"for other builds: {_meaning(setting, gpu)}" for setting in build.others[:_SHOWN])
+    if build.unread:
+        yield f"not read: {shortened(build.unread)}"
+
+
+def _how(project: Project, gpu: Arch, question: Question) -> str:
+    """Return the commands that would judge it, without the one that was just run."""
     target = replace(gpu, suffix="a").torch
+    configured = "configure it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, then fp4patch doctor BUILD_DIR"
+    if question.asked:
+        return configured
     return (
-        f"fp4patch doctor --for {gpu} --arch-list {target} {project.root}, with the list of your build;"
-        " or configure it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, then fp4patch doctor BUILD_DIR"
+        f"fp4patch doctor --for {gpu} --arch-list {target} {project.root}, with the list of your build; or {configured}"
     )
 
 
@@ -255,11 +359,12 @@ def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Questio
         return Answer(gpu, Level.NONE, "the architectures are not followed", (f"{place}: {setting.unknown}",))
     if chosen is None:
         why = f"{place} makes no code that {gpu} loads"
-        return with_target(Answer(gpu, Level.RED, "nothing loads", (why,)), question)
+        return with_target(Answer(gpu, Level.RED, "nothing that it loads is named", (why,)), question)
     release = stated or str(cuda or FOR_GB10)
     place += f": {gpu} gets {chosen}"
     if not project.sources:
-        return Answer(gpu, Level.NONE, f"no FP4 statement is in the {counted(project.read, 'file')} read", (place,))
+        said = (place, setting.meaning) if setting.meaning else (place,)
+        return Answer(gpu, Level.NONE, f"no FP4 statement is in the {counted(project.read, 'file')} read", said)
     part = Part(setting, project.sources.values(), partial(project.preprocessor, cuda=release))
     answer = of_parts(gpu, [part], place, question)
     why = "some of the targets are set under conditions that are not known"

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import Recipe, known
+from fp4patch.core import process
 from fp4patch.doctor.builds import wrong_form
+from fp4patch.doctor.readings.reading import Command, Kind, Rewrite
 from fp4patch.doctor.settings import Setting
 
 # Example: Dockerfile.sm120
@@ -23,10 +25,13 @@ _SUBSTITUTES = re.compile(
 _DELETES = re.compile(r"/([^/]*)/\s*d\b")
 # Example: replace("-DENABLE_NVFP4_SM120=1", ""
 _REPLACES = re.compile(r"(?:replace|sub)\(\s*[rf]?(['\"])(?P<old>.*?)\1\s*,\s*[rf]?(['\"])(?P<new>.*?)\3")
-# Example: NVCC_APPEND_FLAGS="-arch=sm_120a
-_FLAGS = re.compile(r"(NVCC_(?:APPEND|PREPEND)_FLAGS)\b.*?((?:-arch|--gpu-architecture)[= ]sm_((\d+)[af]))\b")
 # Example: @@ -1,2 +1,2 @@\n-set(A 120)\n+set(A 121)
 _HUNK_OR_COMMAND = re.compile(r"^@@.*(?:\n(?!--- )[-+ ].*|\n(?=\n|\Z))*|^(?:.*\\\n)*.+", re.MULTILINE)
+# Example: 12.1a
+_TARGET = re.compile(r"(?<![\w.])(?:(?:sm_|compute_)?1[0-2]\d[af]?|1[0-2]\.\d[af]?)(?![\w.])")
+_OF_SM12X = re.compile(r"(?:sm_|compute_)?12\.?\d[af]?")
+_OF_SM100 = re.compile(r"(?:sm_|compute_)?10\.?\d[af]?")
+_ABOUT = re.compile(r"gencode|ARCH|sm_1[0-2]\d|compute_1[0-2]\d")
 _GROUP = re.compile(r"\\?\((.*?)\\?\)")
 
 
@@ -46,23 +51,97 @@ def removals(texts: Mapping[str, str]) -> list[Finding]:
     ]
 
 
-def refused(builds: Mapping[str, str], found: Sequence[Setting]) -> list[Finding]:
+def refused(flags: Sequence[Setting], found: Sequence[Setting]) -> list[Finding]:
     """Return a finding for each flag that every nvcc of a build gets, and for each list that its reader refuses.
 
-    ``builds``: the text of each build file; ``found``: what they set.
+    ``flags``: what NVCC_APPEND_FLAGS and its like have; ``found``: what the build files set.
     """
     findings = []
-    for path, text in builds.items():
-        for number, line in enumerate(text.splitlines(), 1):
-            if flag := _FLAGS.search(line):
-                subject, why = f"{path}:{number}", f"{flag[1]} has {flag[2]}, which adds PTX for plain sm_{flag[4]}"
-                why += ": ptxas refuses the FP4 instructions in it"
-                findings.append(remedies.finding(Level.RED, subject, why, "flags_for_every_nvcc", number=flag[3]))
+    for setting in flags:
+        if setting.name == "-arch" and (target := next((arch for arch in setting.code if arch.suffix), None)):
+            why = f"a flag for every nvcc has {setting.name} {setting.value}, which adds PTX for plain {target.gpu}"
+            why += ": ptxas refuses the FP4 instructions in it"
+            found_one = remedies.finding(
+                _level(setting), setting.place, why, "flags_for_every_nvcc", number=target.number
+            )
+            findings.append(found_one)
     for setting in found:
-        if not re.search("[$%{<@`]", setting.value) and (wrong := wrong_form(setting.name, setting.value)):
+        if (
+            setting.literal
+            and not re.search("[$%{<@`]", setting.value)
+            and (wrong := wrong_form(setting.name, setting.value))
+        ):
             why = f"{setting.name}={setting.value}: {wrong}"
-            findings.append(remedies.finding(Level.RED, setting.place, why, "list_not_archs", setting=setting.name))
+            findings.append(
+                remedies.finding(_level(setting), setting.place, why, "list_not_archs", setting=setting.name)
+            )
     return findings
+
+
+def _level(setting: Setting) -> Level:
+    """Return the level of what ends a build: it is red where the file itself sets it whatever the user does."""
+    return Level.YELLOW if setting.kind is Kind.DEFAULT or setting.condition else Level.RED
+
+
+def rewrites(path: str, commands: Sequence[Command], texts: Sequence[Rewrite]) -> list[Finding]:
+    """Return a finding for each command or script of a file that rewrites targets in another one.
+
+    ``texts``: what a script in Python replaces.
+    """
+    findings = []
+    every = [(command.line, pair, str(command)) for command in commands for pair in substitutions(command)]
+    every += [(one.line, (one.old, one.new), f"replace({one.old!r}, {one.new!r})") for one in texts]
+    for line, (old, new), said in every:
+        before, after = set(_TARGET.findall(old)), set(_TARGET.findall(new))
+        added = sorted(after - before)
+        if before == after or not (before or _ABOUT.search(f"{old} {new}")):
+            continue
+        into_sm100 = (
+            [one for one in added if _OF_SM12X.fullmatch(one)]
+            if any(map(_OF_SM100.fullmatch, before & after)) or "SM100" in old
+            else []
+        )
+        if into_sm100:
+            why = f"puts {', '.join(into_sm100)} into a list of SM100's kernels, which use tcgen05: {said}"
+            findings.append(remedies.finding(Level.YELLOW, f"{path}:{line}", why, "list_of_sm100"))
+        else:
+            findings.append(
+                Finding(Level.NONE, f"{path}:{line}", f"rewrites targets, and what it leaves is not read here: {said}")
+            )
+    return findings
+
+
+def substitutions(command: Command) -> list[tuple[str, str]]:
+    """Return what a ``sed`` or ``perl`` replaces with what."""
+    if command.program not in ("sed", "perl") or any(word.unknown for word in command.words):
+        return []
+    return [(one["old"], one["new"]) for word in command.words[1:] for one in _SUBSTITUTES.finditer(word.text)]
+
+
+def rewritten(command: Command, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the files of a project that a ``sed -i`` changes, as sed itself changes their texts."""
+    words = [word.text for word in command.words]
+    is_certain = not command.condition and not any(word.unknown for word in command.words)
+    if (
+        command.program != "sed"
+        or not is_certain
+        or not any(re.fullmatch(r"-\w*i.*|--in-place.*", word) for word in words)
+    ):
+        return {}
+    named = [name for name in texts for word in words[2:] if word == name or word.endswith(f"/{name}")]
+    changed = {}
+    for name in dict.fromkeys(named):
+        options = [word for word in words[1:] if not (word == name or word.endswith(f"/{name}") or word in named)]
+        plain = [re.sub(r"^-(\w*)i\S*$", r"-\1", word) for word in options if not word.startswith("--in-place")]
+        try:
+            done = process.run(
+                ["sed", "--sandbox", *(word for word in plain if word != "-")], text=texts[name], limit=5
+            )
+        except OSError:
+            return {}
+        if not done.status and done.out != texts[name]:
+            changed[name] = done.out
+    return changed
 
 
 def _removals(text: str, recipe: Recipe) -> Iterator[tuple[int, str]]:

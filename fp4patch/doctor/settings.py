@@ -1,87 +1,41 @@
-"""Architectures that a project's build files set: CMake, Makefiles, setup.py, scripts and Dockerfiles, read as text.
-
-Variables are replaced where the same file gives them a value, and loops over a list are followed. What depends on more
-is named, and not followed.
-"""
+"""Architectures that a project's build files set: what the readers of their languages found, as targets."""
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from packaging.version import Version
 
 from fp4patch.core.arch import PTX, Arch, elements, made_by
 from fp4patch.core.document import HIDDEN, Document
-from fp4patch.cxx.preprocessor import either, unless
+from fp4patch.doctor.readings import commands, files
+from fp4patch.doctor.readings.names import ListName, list_name
+from fp4patch.doctor.readings.reading import Command, Kind, Reading, Rewrite, Value
+from fp4patch.doctor.readings.shell import ASSIGNMENT
 
-BUILD_FILE = re.compile(
-    r"(?P<docker>[\w.-]*Dockerfile[\w.-]*|Containerfile|.*\.dockerfile)|(?P<make>(GNU)?[Mm]akefile[\w.-]*|.*\.mk)"
-    r"|(?P<cmake>CMakeLists\.txt|.*\.cmake|CMakePresets\.json)|(?P<shell>.*\.(sh|bash|env|yml|yaml|bat)|\.env|\.bazelrc)"
-    r"|(?P<python>setup\.py|.*(build|compile|nvcc|arch|jit|cuda|extension)\w*\.py|pyproject\.toml"
-    r"|BUILD(\.bazel)?|.*\.bzl|meson\.build)"
-)
-"""Files that can set architectures, by the group that tells how they are written."""
-_VARIABLE = re.compile(r"\$\{(\w+)(?::?[-=]([^}]*))?\}|\$\((\w+)\)|\$(\w+)")
-_HOLE = re.compile(r"\{(\w+)([^{}]*)\}")
-"""A variable in a text of Python, and what is done to it."""
-_LOOP = re.compile(r"\bfor\s+(\w+)\s+in\s+([^;]+?)\s*(?:;|$)|\$\(foreach\s+(\w+)\s*,([^,]*),")
-_SHELL = re.compile(r"(?:^|[\s;&(])(?P<name>\w+)(?P<how>=|:\s+)(?P<value>\"[^\"]*\"|'[^']*'|[^\s;&]*)")
-_ASSIGNED = {
-    "make": re.compile(r"^\s*(?:export\s+)?(?P<name>\w+)\s*(?P<how>\?=|:{0,2}=|\+=)\s*(?P<value>.*?)\s*$"),
-    "shell": _SHELL,
-    "docker": _SHELL,
-    "cmake": re.compile(
-        r"\b(?:set|list\s*\(\s*(?P<how>APPEND))\s*\(?\s*(?P<name>\w+)\s+(?P<value>[^)]*?)\s*(?:CACHE\b[^)]*)?\)",
-        re.IGNORECASE,
-    ),
-}
-_LIST = re.compile(
-    r"(?<![\w{$])(?:-D)?(?P<name>\w*CUDA_ARCHITECTURES|CUDAARCHS|\w*CUDA_ARCHS|[A-Z]+_CUDA_ARCH_LIST)(?::\w+)?"
-    r"(?:[\"']\]?)?(?:\s*(?:\?=|:=|[=:,])\s*(?:[fr](?=[\"']))?(?P<given>\"[^\"]*\"|'[^']*'|[^\s\"')&]*)"
-    r"|\s+(?P<words>\"[^\"]*\"|'[^']*'|[^)\n\"']*))"
-)
-_EXPRESSION = re.compile(r"(ARCH(?:_LIST|\w*S))(?:[\"'\]]*\s*[=,:]|=[\"']\s*\+)\s*(?!None\b)([^\W\d]\w*+)(?![\"';-])")
-"""A list that an expression of Python gives, and its first name."""
-_GENCODE = re.compile(
-    r"arch=\\?[\"']?compute_(?P<arch>[^,\s\"']+)\\?[\"']?\s*,\s*code=\\?[\"']?"
-    r"(?P<code>\[[^\]]*\]|(?:[\w{}$%.]|\([^()]*\))*(?:,(?:sm|compute)_\w+)*)"
-)
-_ARCH = re.compile(
-    r"(?:^|[\s\"'=,])(?:-arch|--gpu-architecture)(?:\s*=\s*|\s+|[\"']\s*,\s*[\"'])\\?[\"']?(?P<arch>[\w${}()-]+)"
-)
-_FLAGS = re.compile(r"\bNVCC_(?:APPEND|PREPEND)_FLAGS\b")
-_CMAKE_COMPARES = re.compile(r"VERSION_(GREATER|LESS|EQUAL)(_EQUAL)?")
-_SIGNS = {"GREATER": ">", "LESS": "<", "EQUAL": "=="}
-_COMPARES = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt, ">": operator.gt}
-_VERSION = re.compile(
-    r"(?P<not>\bnot\s+[\"${]*)?\b(?!\w*(?:arch|cap|sm))\w*(?:cuda|nvcc|bare_metal)\w*(?:(?!\band\b|\bor\b)[^<>=])*"
-    r"(?P<how>>=|<=|==|<|>)\s*(?:[\w.]+\()?[\"'(]?(?P<version>1[1-4]\d\d0|1\d(?:\s*[.,]\s*\d+)*)\b",
-    re.IGNORECASE,
-)
-_WITHOUT = re.compile(
-    r"NOT\s+(?:DEFINED\s+)?\"?\$?\{?\w*(?:ARCH|SM|GENCODE)\w*\}?\"?\s*$|not in os\.environ|not os\.(?:environ|getenv)"
-    r"|os\.(?:environ\.get|getenv)\([^)]*\) is None|-z\s+[\"']?\$|^ifndef\s|^ifeq\s*\(\s*\$\(\w+\)\s*,\s*\)\s*$"
-)
-"""A condition that holds where the user sets no architecture."""
-_FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?", re.IGNORECASE)
+# Example: nvidia/cuda:12.8
 _CUDA_OF_IMAGE = re.compile(r"(?:nvidia/cuda:|cuda[:_-]?|cu(?=1[23]\d))(\d+\.\d+|1[23]\d)")
-_OF_TARGET = re.compile(
-    r"\b(?:set_target_properties|target_compile_options|set_property)\s*\(\s*(?:TARGET\s+)?(\w+)", re.IGNORECASE
+# Example: arch=compute_121a,code=[sm_121a,compute_121a]
+_GENCODE = re.compile(r"arch=[\"']?(?P<arch>[^,\"']+)[\"']?\s*,\s*code=[\"']?(?P<code>.*?)[\"']?", re.DOTALL)
+# Example: -gencode=arch=compute_121a,code=sm_121a
+_GENCODE_OPTION = re.compile(r"-{1,2}(?:gencode|generate-code)(?:=(.*))?", re.DOTALL)
+# Example: -arch=sm_121a
+_ARCH_OPTION = re.compile(r"(?:-arch|--gpu-architecture)(?:=(.*))?", re.DOTALL)
+# Example: -DNAME:STRING=value
+_DEFINED = re.compile(r"-D([A-Za-z_]\w*)(?::\w+)?(?:=(.*))?", re.DOTALL)
+_EVERY_NVCC = re.compile(r"NVCC_(?:APPEND|PREPEND)_FLAGS")
+_FLAGS = re.compile(r"\w*(?:FLAGS|ARGS|OPTS|OPTIONS|GENCODE|configopts|buildopts)\w*", re.IGNORECASE)
+"""Variables whose values are words for a command."""
+# Example: --nvcc-flags=
+_FLAGS_OPTION = re.compile(r"--?[\w-]*(?:flags|args|options|settings)(?:=(.*))?|-C", re.DOTALL)
+_ASSIGNING = frozenset(
+    ("make", "gmake", "docker", "podman", "buildah", "nerdctl", "spack", "just", "ninja", "bazel", "bazelisk")
 )
-_CHANGES = re.compile(r"\blist\s*\(\s*(?:REMOVE\w*|FILTER|TRANSFORM|POP\w*)\s+(\w+)", re.IGNORECASE)
-_SAYS = {
-    "cmake": re.compile(r"^\s*(?:message|foreach|while|math|string(?!\s*\(\s*APPEND))\s*\(", re.IGNORECASE),
-    "make": re.compile(r"\$\((?:error|warning|info)\b|^\s*@?echo\b[^>]*$"),
-    "shell": re.compile(r"^\s*(?:echo|printf)\b[^>]*$"),
-}
-"""Lines that print or compare something, and set nothing."""
-_WHOLE = re.compile(r"\s*(?:if|(case))\b.*?(\bel(?:se|if)\b.*)?\s(?:fi|esac)\s*$")
-"""A conditional of a shell in one line, and whether it has several branches."""
-_SAYING = frozenset(("print", "warn", "warning", "info", "debug", "error", "exit"))
+"""Programs of which a word ``NAME=value`` sets a variable."""
+_CMAKE = re.compile(r"cmake[\d.]*|ccmake|meson")
 
 
 @dataclass(frozen=True)
@@ -101,28 +55,51 @@ class Setting(Document):
     """Part of the value that is not followed; empty if all of it is."""
     cuda: str = ""
     """CUDA release of the base image, if the file is a Dockerfile that states one."""
+    kind: Kind = Kind.ASSIGNED
+    command: str = ""
+    """Command that it is passed to; empty if it holds for all that follow."""
     native: bool = field(default=False, metadata=HIDDEN)
     """True if they are those of the machine's own GPU."""
     conditional: tuple[Arch, ...] = field(default=(), metadata=HIDDEN)
     """Those of the targets that are set under a condition that is not known."""
     partial: bool = field(default=False, metadata=HIDDEN)
     """True if they are for one target or command of the build, and not for all of its sources."""
+    condition: str = field(default="", metadata=HIDDEN)
+    """What decides whether it is set at all, if that is not known."""
+    literal: bool = field(default=True, metadata=HIDDEN)
+    """False if a part of its text is not known, whatever it comes to."""
+    meaning: str = field(default="", metadata=HIDDEN)
+    """What an element without a suffix comes to, by who reads it."""
 
     def on(self, gpu: Arch) -> Setting:
         """Return the setting as it is on the machine of a GPU."""
         return replace(self, code=(*self.code, gpu)) if self.native else self
 
 
-def kind_of(name: str) -> str:
-    """Return how a file of this name is written: ``cmake``, ``make``, ``shell``, ``docker``, ``python``; or nothing."""
-    found = BUILD_FILE.fullmatch(name.rpartition("/")[2])
-    return next((kind for kind, value in found.groupdict().items() if value), "") if found else ""
+@dataclass(frozen=True)
+class BuildFile:
+    """What one build file says about targets."""
+
+    settings: tuple[Setting, ...] = ()
+    others: tuple[Setting, ...] = ()
+    """Settings for the builds of other projects, which their ``command`` names."""
+    flags: tuple[Setting, ...] = ()
+    """Flags for every call of nvcc: ``NVCC_APPEND_FLAGS``."""
+    macros: dict[str, str] = field(default_factory=dict)
+    """Macros for every compilation."""
+    used: frozenset[str] = frozenset()
+    """Variables of the environment that it asks for."""
+    commands: tuple[Command, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    """What a script replaces in other files."""
+    unread: str = ""
+    """Why it is not read, or the first line of it that is not; empty if all of it is."""
 
 
-def of_command(place: str, command: str, cuda: Version) -> Setting:
+def of_command(place: str, command: Sequence[str], cuda: Version) -> Setting:
     """Return what one command of a compiler sets, all of it together."""
     together = Setting(place, "its command", "")
-    for setting in _of_line(place, command):
+    for setting in _of_words(place, Reading("nvcc", tuple(map(Value, command)), 0, Kind.PASSED), ""):
         together = _joined(together, setting)
     if not (together.code or together.ptx or together.unknown or together.native):
         plain = Arch(7, 5) if cuda >= Version("13") else Arch(5, 2)
@@ -131,17 +108,81 @@ def of_command(place: str, command: str, cuda: Version) -> Setting:
     return replace(together, value=value)
 
 
-def read(path: str, text: str, cuda: Version) -> tuple[list[Setting], dict[str, str]]:
-    """Return what a build file sets, and the macros that it defines for compilations.
+def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
+    """Return what a build file sets. ``cuda``: the release for which conditions on it are evaluated.
 
-    ``cuda``: the release for which conditions on it are evaluated.
+    ``own``: the name of the directory that is asked about.
     """
-    if not kind_of(path):
-        return [], {}
-    reader = _Reader(path, kind_of(path), cuda, text)
-    # What a variable holds counts where it is used.
-    found = [one for (name, group, _), one in reader.found.items() if not (name[0] == "-" and group in reader.used)]
-    return found, reader.macros
+    found = files.read(path, text, cuda)
+    if found is None:
+        return BuildFile()
+    if isinstance(found, str):
+        return BuildFile(unread=f"{path}: {found}")
+    mine, others, flags = list[Setting](), list[Setting](), list[Setting]()
+    cloned = commands.clones(found.commands)
+    for at, reading in enumerate(found.readings):
+        users = _users(reading, found.commands)
+        projects = [commands.other_project(command, cloned, own) for command in users or ()]
+        if users is not None and not users:
+            continue  # for a command that prints
+        if users is None and files.kind_of(path) in _IN_ORDER and _is_replaced(reading, found.readings[at + 1 :]):
+            continue
+        is_other = bool(projects) and all(projects)
+        for setting in _of_reading(path, reading):
+            user = str(users[0]) if users and (is_other or reading.kind is Kind.PASSED) else setting.command
+            given = replace(setting, command=user)
+            to = flags if _EVERY_NVCC.fullmatch(reading.name) else others if is_other else mine
+            to.append(given)
+    for command in found.commands:
+        if commands.prints(command):
+            continue
+        is_other = bool(commands.other_project(command, cloned, own))
+        of_file = any(word.text.endswith((".cu", ".cuh")) for word in command.words)
+        passed = Reading(
+            command.program,
+            command.words[1:],
+            command.line,
+            Kind.PASSED,
+            command.condition,
+            image=command.image,
+            partial=of_file,
+        )
+        (others if is_other else mine).extend(_of_words(f"{path}:{command.line}", passed, str(command)))
+        if not is_other:
+            found.macros |= _macros(command)
+    unread = f"{path}:{found.unread[0][0]}: {found.unread[0][1]}" if found.unread else ""
+    return BuildFile(
+        tuple(_together(mine)),
+        tuple(_together(others)),
+        tuple(flags),
+        found.macros,
+        frozenset(found.used),
+        tuple(found.commands),
+        tuple(found.rewrites),
+        unread,
+    )
+
+
+_IN_ORDER = ("dockerfile", "shell", "pkgbuild", "python")
+
+
+def _is_replaced(reading: Reading, later: Sequence[Reading]) -> bool:
+    """Return whether a variable that no command got is set anew."""
+    return any(one.name == reading.name and not one.condition and reading.name != "words" for one in later)
+
+
+def _users(reading: Reading, every: Sequence[Command]) -> list[Command] | None:
+    """Return the commands that get a variable of the environment and can compile; None if no command gets it."""
+    getting = [
+        c
+        for c in every
+        if (one := c.environment.get(reading.name)) and one.line == reading.line and one.value == reading.values[0]
+    ]
+    if not getting:
+        return None
+    building = [command for command in getting if not commands.prints(command)]
+    alone = all(reading.name in command.own for command in getting)
+    return building if building or alone else None
 
 
 def cuda_of_image(image: str) -> str:
@@ -150,284 +191,151 @@ def cuda_of_image(image: str) -> str:
     return (found[1] if "." in found[1] else f"{found[1][:2]}.{found[1][2:]}") if found else ""
 
 
-def defined(text: str) -> dict[str, str]:
-    """Return the macros that a command or a line defines: ``-DNAME=1``, ``add_compile_definitions(NAME)``."""
-    found = {name: value or "1" for name, value in re.findall(r"(?<![\w-])-D\s?([A-Za-z_]\w*)(?:=([\w.]+))?", text)}
-    for inside in re.findall(r"(?:compile_definitions|add_definitions)\s*\(([^)]*)\)", text):
-        found |= {name: value or "1" for name, value in re.findall(r"\b([A-Z_][A-Z0-9_]{3,})(?:=([\w.]+))?", inside)}
-    undefined = re.findall(r"(?<![\w-])-U\s?([A-Za-z_]\w*)", text)
-    return {name: value for name, value in found.items() if name not in undefined}
+def defined(words: Sequence[str]) -> dict[str, str]:
+    """Return the macros that words of a compiler's command define: ``-DNAME=1``."""
+    found = dict[str, str]()
+    rest = iter(words)
+    for word in rest:
+        text = word + next(rest, "") if word in ("-D", "-U") else word
+        if matched := re.fullmatch(r"-D([A-Za-z_]\w*)(?:=([\w.]*))?", text):
+            found[matched[1]] = matched[2] or "1"
+        elif text.startswith("-U"):
+            found.pop(text[2:], None)
+    return found
 
 
-class _Reader:
-    """One pass over a build file, from its first line to its last."""
-
-    def __init__(self, path: str, kind: str, cuda: Version, text: str) -> None:
-        self.found: dict[tuple[str, str, bool], Setting] = {}
-        """What is set, by name, by the variable, target or command that it belongs to, and whether it is native."""
-        self.macros: dict[str, str] = {}
-        self.used: set[str] = set()
-        self._kind = kind
-        self._variables: dict[str, tuple[str, ...]] = {}
-        """Values of variables: several of a loop's; none where it is not known which one holds."""
-        self._global: dict[str, tuple[str, ...]] = {}
-        self._image, self._stages, self._layer = "", dict[str, str](), 0
-        if kind == "python":
-            lines, self._variables = _of_python(text, cuda)
-        else:
-            lines = _lines(text, kind, cuda)
-        for number, line, conditional in lines:
-            self._line(f"{path}:{number}", line, conditional)
-
-    def _line(self, place: str, line: str, conditional: bool) -> None:
-        if self._kind == "docker":
-            self._stage(line)
-        line = _EXPRESSION.sub(r'\1="{\2}"', line) if self._kind == "python" else line
-        own = self._assigned(line)
-        names = (found[1] or found[3] or found[4] for found in _VARIABLE.finditer(line))
-        self.used |= {name for name in names if self._variables.get(name) and name != own}
-        if self._kind in ("shell", "docker", "make") and (loop := _LOOP.search(line)):
-            self._variables[loop[1] or loop[3]] = tuple(self._substituted(loop[2] or loop[4])[0].split())
-        for text in self._substituted(line):
-            if not conditional:
-                self.macros |= defined(text)
-            if found := _CHANGES.search(text):
-                self._forget(found[1], text)
-            for setting in _of_line(place, text):
-                self._add(replace(setting, cuda=self._image), text, conditional)
-        self._assign(line, conditional)
-
-    def _stage(self, line: str) -> None:
-        """Enter a stage of a Dockerfile: it has its image's CUDA, and of the variables those that it declares again."""
-        self._layer += bool(re.match(r"\s*(FROM|RUN)\b", line))
-        if _FROM.match(line):
-            self._global = self._global if self._stages else self._variables
-            self._variables = self._global
-            base = _FROM.match(self._substituted(line)[0])
-            assert base, line
-            self._image = self._stages.get(base["image"], cuda_of_image(base["image"]))
-            self._stages[base["stage"] or ""] = self._image
-            self._variables = {}
-        elif (again := re.match(r"\s*ARG\s+(\w+)\s*$", line)) and again[1] in self._global:
-            self._variables[again[1]] = self._global[again[1]]
-
-    def _forget(self, name: str, text: str) -> None:
-        self._variables[name] = ()
-        for key in [key for key in self.found if name in key]:
-            self.found[key] = replace(self.found[key], code=(), ptx=(), unknown=text.strip())
-
-    def _assigned(self, line: str) -> str:
-        """Return the variable that a line of CMake or a Makefile assigns."""
-        own = _ASSIGNED[self._kind].match(line.lstrip(" ")) if self._kind in ("make", "cmake") else None
-        return own["name"] if own else ""
-
-    def _add(self, setting: Setting, line: str, conditional: bool) -> None:
-        """Take a setting: with others that it belongs to, in the place of one that it replaces, or beside them."""
-        joins = setting.name == "-gencode" or (self._kind == "cmake" and "APPEND" in line)
-        target = _OF_TARGET.search(line) if self._kind == "cmake" else None
-        command = self._kind in ("make", "shell") and re.search(r"[\w.+-]+\.cu\b", line)
-        replaces = self._kind == "cmake" and not conditional and "-D" not in line
-        group = target[1] if target else self._assigned(line)
-        if self._kind == "docker":
-            group = setting.place if joins else f"layer {self._layer}"
-        elif self._kind == "shell" or line.startswith("\t") or not (joins or replaces):
-            group = setting.place
-        under = (*setting.code, *setting.ptx) if conditional else ()
-        setting = replace(setting, partial=bool(target or command), conditional=under)
-        if "CUDA_ARCHITECTURES_NATIVE" in setting.unknown:  # what CMake makes of "native", perhaps changed
-            self.found = {key: one for key, one in self.found.items() if key[0] != setting.name or not one.native}
-        key = setting.name, group, setting.native
-        self.found[key] = _joined(self.found[key], setting) if joins and key in self.found else setting
-
-    def _assign(self, line: str, conditional: bool) -> None:
-        if self._kind == "docker":
-            line = re.sub(r"^\s*(?:ARG|ENV)\s+(\w+)\s+(?!=)(\S.*)$", r"\1=\2", line)
-            line = re.sub(r"^\s*(?:ARG|ENV)\s+", "", line)
-        for found in _ASSIGNED[self._kind].finditer(line) if self._kind in _ASSIGNED else ():
-            name, value, how = found["name"], found["value"].strip().strip("\"'"), found["how"] or ""
-            before = self._variables.get(name)
-            if (how == "?=" and before is not None) or name in re.findall(r"\w+", value):
-                continue
-            appends = how.upper() in ("+=", "APPEND")
-            after = (" ".join([*(before or ()), value]),) if appends else (value,)
-            lost = (appends and before == ()) or (conditional and before != after)
-            self._variables[name] = () if lost else after
-
-    def _substituted(self, line: str) -> list[str]:
-        """Return the line with the values of its variables: one for each value of a loop's."""
-        lines = [line]
-        for _ in range(12):
-            before, lines = lines, [text for one in lines for text in self._replaced(one)][:64]
-            if lines == before:
-                break
-        return lines
-
-    def _replaced(self, line: str) -> list[str]:
-        names = _HOLE if self._kind == "python" else _VARIABLE
-        for found in names.finditer(line):
-            if self._kind == "python":
-                values = self._variables.get(found[1], ())
-                values = tuple(value.replace(".", "") for value in values) if found[2] else values
-            else:
-                values = self._variables.get(found[1] or found[3] or found[4], () if found[2] is None else (found[2],))
-            if values:
-                return [_replaced(names, found[0], value, line) for value in values]
-        return [line]
+def _macros(command: Command) -> dict[str, str]:
+    """Return the macros that a command defines for compilations, if it is a compiler's."""
+    is_compiler = re.fullmatch(r".*(?:nvcc|g\+\+|gcc|clang\+\+|clang|cl)(?:-[\d.]+)?", command.program)
+    return defined([word.text for word in command.words[1:]]) if is_compiler and not command.condition else {}
 
 
-def _replaced(names: re.Pattern[str], reference: str, value: str, line: str) -> str:
-    """Return a line with a value for each occurrence of a reference: of a loop's variable all have the same one."""
-    line = line.replace(f"={reference}", f'="{value}"') if " " in value else line  # a blank does not end it
-    return names.sub(lambda found: value if found[0] == reference else found[0], line)
+def _of_reading(path: str, reading: Reading) -> Iterator[Setting]:
+    """Yield what a variable, a property or an option sets."""
+    place = f"{path}:{reading.line}"
+    if listed := list_name(reading.name):
+        if any(value.text or value.unknown for value in reading.values):
+            yield _as_read(_of_values(place, reading.name, reading.values, listed), reading)
+    elif reading.group == "words" or _FLAGS.fullmatch(reading.name) or _is_option(reading.values):
+        words = [part for value in reading.values for part in _words(value)]
+        yield from _of_words(place, replace(reading, values=tuple(words)), "")
 
 
-def _lines(text: str, kind: str, cuda: Version) -> Iterator[tuple[int, str, bool]]:
-    """Yield number and text of each logical line, and whether it is under a condition that is not known.
-
-    Comments are left out, and what is for other CUDA releases.
-    """
-    if kind == "cmake":
-        text = re.sub(r"#\[(=*)\[.*?\]\1\]", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
-    lines = text.splitlines()
-    open_: list[tuple[bool | None, bool | None]] = []  # whether the present branch is read, and whether one was
-    number = 0
-    while number < len(lines):
-        begin, line = number, lines[number]
-        while number + 1 < len(lines) and (
-            line.endswith("\\") or (kind == "cmake" and line.count("(") > line.count(")") and number - begin < 40)
-        ):
-            number += 1
-            line = line.removesuffix("\\") + " " + re.sub(r"(^|\s)#.*", "", lines[number])
-        number += 1
-        line = re.sub(r"(^|\s)#.*", "", line) if kind != "docker" or line.lstrip().startswith("#") else line
-        if kind in _SAYS and _SAYS[kind].search(line):
-            continue
-        word = _CONDITIONAL[kind].match(line) if kind in _CONDITIONAL else None
-        whole = _WHOLE.match(line) if kind == "shell" else None
-        states = [one for one, _ in open_] + ([None if any(whole.groups()) else _holds(line, cuda)] if whole else [])
-        if word and not whole:
-            _enter(open_, word[1].lower(), line.strip(), cuda)
-        elif False not in states:
-            yield begin + 1, line, None in states
+def _is_option(values: Sequence[Value]) -> bool:
+    return bool(values) and values[0].text.lstrip().startswith("-")
 
 
-_CONDITIONAL = {
-    "cmake": re.compile(r"\s*(if|elseif|else|endif)\s*\(", re.IGNORECASE),
-    "make": re.compile(r"(?!\t)\s*(else ifn?eq|else ifn?def|ifn?eq|ifn?def|else|endif)\b"),
-    "shell": re.compile(r"\s*(if|elif|else|fi|case|esac)\b(?![-:]|.*[:{]$)"),  # no key of YAML, no other's
-}
-
-
-def _enter(open_: list[tuple[bool | None, bool | None]], word: str, line: str, cuda: Version) -> None:
-    condition = line.partition("(")[2][:-1] if line.endswith(")") and word in ("if", "elseif") else line
-    if word.startswith(("if", "case")):
-        state = _holds(condition, cuda)
-        open_.append((state, state))
-    elif open_ and word in ("endif", "fi", "esac"):
-        open_.pop()
-    elif open_:
-        state = True if word == "else" else _holds(condition.removeprefix("else "), cuda)
-        taken = open_[-1][1]
-        open_[-1] = unless(state, taken), either(taken, state)
-
-
-def _of_python(text: str, cuda: Version) -> tuple[Iterator[tuple[int, str, bool]], dict[str, tuple[str, ...]]]:
-    """Return the lines of a Python file (or Starlark, or TOML) that set something, and the texts behind its names."""
-    silent, conditional = set[int](), set[int]()
-    values: dict[str, tuple[str, ...]] = {}
-    given: list[tuple[str, ast.expr]] = []
+def _words(value: Value) -> list[Value]:
+    """Return the words of a text for a command."""
+    if not re.search(r"[\s'\"]", value.text):
+        return [value]
     try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError):
-        nodes = []
-    for node in nodes:
-        value = node.value if isinstance(node, ast.Expr) else None
-        name = value.func if isinstance(value, ast.Call) else None
-        called = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
-        says = isinstance(value, ast.Constant) or called in _SAYING
-        if isinstance(node, ast.Raise | ast.Assert | ast.Compare) or says:
-            silent.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))  # type: ignore[attr-defined]
-        elif isinstance(node, ast.If):
-            state = _holds(ast.unparse(node.test), cuda)
-            for body, other in ((node.body, False), (node.orelse, True)):
-                lines = range(body[0].lineno, (body[-1].end_lineno or 0) + 1) if body else range(0)
-                (conditional if state is None else silent if state is other else set()).update(lines)
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            given.insert(0, (node.targets[0].id, node.value))
-        elif isinstance(node, ast.For | ast.comprehension) and isinstance(node.target, ast.Name):
-            given.append((node.target.id, node.iter))
-    for key, expression in given:
-        texts = _texts(expression, values)
-        values[key] = texts if values.get(key, texts) == texts else ()
-    code = enumerate(text.splitlines(), 1)
-    left = ((at, re.sub(r"(^|\s)#.*", "", line), at in conditional) for at, line in code if at not in silent)
-    return left, values
-
-
-def _texts(node: ast.expr, values: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the text or texts of an expression; none if it is no literal and no name of one."""
-    if isinstance(node, ast.Name):
-        return values.get(node.id, ())
-    try:
-        value = ast.literal_eval(node)
+        parts = shlex.split(value.text)
     except ValueError:
-        return ()
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else (value,) if isinstance(value, str) else ()
+        parts = value.text.split()
+    marked = value.unknown
+    return [
+        replace(value, text=part, unknown=marked if marked and (re.search(r"[$%{`<]", part) or marked in part) else "")
+        for part in parts
+    ]
 
 
-def _holds(condition: str, cuda: Version) -> bool | None:
-    """Return whether a condition holds that is on the CUDA release, or that the user sets nothing; None for others."""
-    if _WITHOUT.search(condition) or condition in ("1", "ON", "TRUE", "True"):
-        return True
-    if condition in ("0", "OFF", "FALSE", "False"):
-        return False
-    condition = _CMAKE_COMPARES.sub(lambda found: _SIGNS[found[1]] + ("=" if found[2] else ""), condition)
-    states: list[bool] = []
-    for found in _VERSION.finditer(condition):
-        text = re.sub(r"\s*,\s*", ".", found["version"])
-        if len(text) == 5 and text.isdigit():
-            text = f"{int(text) // 1000}.{int(text) % 1000 // 10}"
-        elif "." not in text and found["how"] not in (">=", "<"):
-            continue  # a major release alone, which may be compared with one alone
-        states.append(_COMPARES[found["how"]](cuda, Version(text)) != bool(found["not"]))
-    any_, all_ = (re.search(rf"\b{word}\b", condition, re.IGNORECASE) for word in ("or", "and"))
-    if any_:
-        return True if True in states and not all_ else None
-    if False in states:
-        return False
-    return True if states and not all_ else None
+def _of_words(  # noqa: PLR0912 - one branch for each form of an option
+    place: str, reading: Reading, command: str
+) -> Iterator[Setting]:
+    """Yield what the words of a command set."""
+    program, assigns = reading.name, reading.name in _ASSIGNING
+    rest = iter(reading.values)
+    for word in rest:
+        text = word.text
+
+        def value_of(given: str | None, word: Value = word) -> Value:
+            return next(rest, Value("")) if given is None else replace(word, text=given)
+
+        def as_read(setting: Setting, word: Value = word) -> Setting:
+            return _as_read(
+                replace(setting, command=command), replace(reading, condition=reading.condition or word.condition)
+            )
+
+        if found := _GENCODE_OPTION.fullmatch(text):
+            yield as_read(_gencode(place, value_of(found[1])))
+        elif found := _ARCH_OPTION.fullmatch(text):
+            if setting := _arch(place, value_of(found[1])):
+                yield as_read(setting)
+        elif text in ("-Xcompiler", "-Xptxas", "-Xlinker", "-o", "-I", "-include"):
+            next(rest, None)
+        elif text == "-D" or (found := _DEFINED.fullmatch(text)):
+            if text == "-D":
+                found = _DEFINED.fullmatch("-D" + next(rest, Value("")).text)
+            if found and found[2] is not None:
+                yield from map(as_read, _named(place, found[1], replace(word, text=found[2])))
+        elif found := re.fullmatch(r"(--?[\w@/:-]+)(?:=(.*))?", text, re.DOTALL):
+            if (listed := list_name(found[1])) and (found[2] is not None or listed.notation == "own"):
+                yield as_read(_of_values(place, found[1], (value_of(found[2]),), listed))
+            elif found[1] in ("-e", "--env", "--build-arg", "--repo_env", "--action_env", "--test_env") and assigns:
+                given = ASSIGNMENT.fullmatch(value_of(found[2]).text)
+                if given:
+                    yield from map(as_read, _named(place, given[1], replace(word, text=given[2])))
+            elif _FLAGS_OPTION.fullmatch(text):
+                inner = value_of(found[2])
+                config = re.fullmatch(r"(?:cmake\.define\.)(\w+)=(.*)", inner.text, re.DOTALL)
+                if config:
+                    yield from map(as_read, _named(place, config[1], replace(inner, text=config[2])))
+                else:
+                    inside = replace(inner, text=re.sub(r"^(?:cmake\.args|--[\w-]+)=", "", inner.text))
+                    if _is_option((inside,)):
+                        yield from _of_words(place, replace(reading, values=tuple(_words(inside))), command)
+        elif (assigns or _CMAKE.fullmatch(program)) and (found := re.fullmatch(r"([\w-]+)=(.*)", text, re.DOTALL)):
+            yield from map(as_read, _named(place, found[1], replace(word, text=found[2])))
+        elif program == "spack" and (found := re.search(r"\bcuda_arch=([\w,:]+)", text)):
+            yield from map(as_read, _named(place, "cuda_arch", replace(word, text=found[1])))
 
 
-def _of_line(place: str, line: str) -> Iterator[Setting]:
-    if _FLAGS.search(line):
-        return  # flags for every call of nvcc: see recipes.py
-    for found in _LIST.finditer(line):
-        value = re.split(r"\bCACHE\b|\bPARENT_SCOPE\b", found["given"] or found["words"] or "")[0].strip().strip("\"'")
-        if value and not re.match(r"[A-Z]{2,}|[}&|]|None\b", value):
-            yield of_list(place, found["name"], value)
-    for found in _GENCODE.finditer(line):
-        yield _gencode(place, found["arch"], found["code"])
-    for found in _ARCH.finditer(line):
-        value = found["arch"]
-        target = re.fullmatch(r"(sm|compute)_(\d{2,3}[af]?)", value)
-        if value == "native":
-            yield Setting(place, "-arch", value, native=True)
-        elif target:
-            arch = Arch.parse(target[2])
-            # nvcc 13.0 adds PTX of the plain target to -arch=sm_121a and -arch=compute_121a, and has ptxas check it.
-            code, ptx = ((arch,), (arch.gpu,)) if target[1] == "sm" else ((), tuple({arch: 0, arch.gpu: 0}))
-            yield Setting(place, "-arch", value, code, ptx)
-        elif re.search(r"[${(]|^all", value):
-            yield Setting(place, "-arch", value, unknown=value)
+def _named(place: str, name: str, value: Value) -> Iterator[Setting]:
+    """Yield what ``NAME=value`` sets: a list, or flags."""
+    yield from (replace(one, place=place) for one in _of_reading(place, Reading(name, (value,), 0)))
+
+
+def _as_read(setting: Setting, reading: Reading) -> Setting:
+    kind = (
+        Kind.DEFAULT
+        if any(value.default for value in reading.values) and reading.kind is not Kind.PASSED
+        else reading.kind
+    )
+    under = (*setting.code, *setting.ptx) if reading.condition else setting.conditional
+    return replace(
+        setting,
+        kind=kind,
+        condition=reading.condition,
+        conditional=under,
+        partial=setting.partial or reading.partial,
+        cuda=cuda_of_image(reading.image),
+        command=setting.command or (str(reading.command) if reading.command else ""),
+    )
 
 
 def of_list(place: str, name: str, value: str) -> Setting:
-    """Return the setting with the targets of a list, as PyTorch or CMake write it."""
-    of_pytorch = name.endswith(("_LIST", "-list"))
+    """Return the setting with the targets of a list that a variable has, or PyTorch's if there is no such variable."""
+    listed = list_name(name) or list_name("TORCH_CUDA_ARCH_LIST")
+    assert listed
+    return _of_values(place, name, (Value(value),), listed)
+
+
+def _of_values(place: str, name: str, values: Sequence[Value], listed: ListName) -> Setting:
+    made = Setting(place, name, ";".join(value.text for value in values) if len(values) > 1 else values[0].text)
+    for value in values:
+        made = _with_elements(made, value, listed)
+    literal = not any(value.unknown for value in values)
+    return replace(made, unknown=made.unknown or ("" if elements(made.value) else made.value or name), literal=literal)
+
+
+def _with_elements(made: Setting, value: Value, listed: ListName) -> Setting:
     code, ptx = list[Arch](), list[Arch]()
-    unknown, native = "" if elements(value) else value, False
-    for part in elements(re.sub(r"[\"']", "", value)) if "$<" not in value else [value]:  # an expression of CMake
-        if part == "native":
+    unknown, native, meaning = value.unknown, made.native, made.meaning
+    text = re.sub(r"[\"']", "", value.text)
+    parts = [text] if "$<" in text or unknown else elements(text)  # an expression of CMake is one
+    for part in parts:
+        if part.lower() == "native":
             native = True
             continue
         suffix = next((end for end in (PTX, "-real", "-virtual") if part.endswith(end)), "")
@@ -436,21 +344,78 @@ def of_list(place: str, name: str, value: str) -> Setting:
         except ValueError:
             unknown = unknown or part
             continue
-        code += [arch] if suffix != "-virtual" else []
-        ptx += [arch] if suffix in (PTX, "-virtual") or not (suffix or of_pytorch) else []
-    return Setting(place, name, value, tuple(code), tuple(ptx), unknown, native=native)
+        is_ptx = part.startswith("compute_") or suffix in (PTX, "-virtual")
+        code += [] if suffix == "-virtual" or (listed.notation == "xmake" and is_ptx) else [arch]
+        ptx += [arch] if is_ptx or (listed.notation == "cmake" and not suffix) else []
+        if listed.plain and not arch.suffix and arch.major >= 10:
+            meaning = meaning or listed.plain.format(element=part, plain=arch, number=arch.number)
+    if listed.notation == "own" and not unknown:
+        unknown = f"{listed.read_by} decides what {text} comes to"
+        code, ptx, native = [], [], False
+    under = (*made.conditional, *(code + ptx if value.condition else ()))
+    return replace(
+        made,
+        code=tuple(dict.fromkeys((*made.code, *code))),
+        ptx=tuple(dict.fromkeys((*made.ptx, *ptx))),
+        unknown=made.unknown or unknown,
+        native=native,
+        conditional=tuple(dict.fromkeys(under)),
+        meaning=meaning,
+    )
 
 
-def _gencode(place: str, arch: str, code: str) -> Setting:
+def _gencode(place: str, value: Value) -> Setting:
+    found = _GENCODE.fullmatch(value.text.strip())
+    if not found or value.unknown:
+        return Setting(place, "-gencode", value.text, unknown=value.unknown or value.text or "its argument")
     made, texts, unknown = list[Arch](), list[Arch](), ""
-    for part in re.split(r"[,\s]+", code.strip("[]")):
-        target = re.fullmatch(r"[\"']?((?:sm|compute)_\d{2,3}[af]?)[\"')]*", part)
-        one = made_by(arch, target[1]) if target else None
+    for part in elements(re.sub(r"[\"'\[\]\\]", " ", found["code"])):
+        target = re.fullmatch(r"(sm|compute|lto)_(\d{2,3}[af]?)", part)
+        one = made_by(found["arch"].strip(), part.replace("lto_", "sm_")) if target else None
         if target and one:
-            (made if target[1].startswith("sm") else texts).append(one)
+            (texts if target[1] == "compute" else made).append(one)
         else:
             unknown = part
-    return Setting(place, "-gencode", f"arch=compute_{arch},code={code}", tuple(made), tuple(texts), unknown)
+    return Setting(place, "-gencode", value.text, tuple(made), tuple(texts), unknown)
+
+
+def _arch(place: str, value: Value) -> Setting | None:
+    """Return what ``-arch`` sets; None if its value is a processor's."""
+    text = value.text.strip("\"'\\")
+    if value.unknown:
+        return Setting(place, "-arch", value.text, unknown=value.unknown)
+    if text == "native":
+        return Setting(place, "-arch", text, native=True)
+    if text in ("all", "all-major"):
+        return Setting(place, "-arch", text, unknown=text)
+    target = re.fullmatch(r"(sm|compute)_(\d{2,3}[af]?)", text)
+    if not target:
+        return None
+    arch = Arch.parse(target[2])
+    # nvcc 13.0 adds PTX of the plain target to -arch=sm_121a too, and has ptxas check it.
+    code, ptx = ((arch,), (arch.gpu,)) if target[1] == "sm" else ((), (arch,))
+    return Setting(place, "-arch", text, code, ptx)
+
+
+def _together(found: Sequence[Setting]) -> Iterator[Setting]:
+    """Yield the settings of a file, with those flags joined that one variable, file or command has together."""
+    groups: dict[tuple[object, ...], Setting] = {}
+    for setting in found:
+        joins = setting.name == "-gencode"
+        key = (
+            setting.name,
+            setting.place if setting.command else _file(setting.place),
+            setting.command,
+            setting.partial and setting.place,
+        )
+        if not joins:
+            key = (setting.name, setting.value, setting.place, setting.condition)
+        groups[key] = _joined(groups[key], setting) if joins and key in groups else groups.get(key, setting)
+    yield from groups.values()
+
+
+def _file(place: str) -> str:
+    return place.rpartition(":")[0]
 
 
 def _joined(one: Setting, other: Setting) -> Setting:

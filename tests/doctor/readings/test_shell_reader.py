@@ -1,0 +1,287 @@
+"""The reader of shell scripts against bash: what each command is given, and what is in its environment."""
+
+import os
+import random
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from share import first
+
+from fp4patch.doctor.readings import shell
+from fp4patch.doctor.readings.reading import Command
+
+SCRIPTS = 2000
+NAMES = ("ARCHS", "LIST", "FLAGS", "MODE", "ONE")
+PROBE = r"""
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char** argv) {
+  FILE* log = fopen(getenv("PROBE_LOG"), "a");
+  for (int i = 1; i < argc; ++i) fprintf(log, "%s\x1f", argv[i]);
+  fputs("\x1e", log);
+  const char* names[] = {"ARCHS", "LIST", "FLAGS", "MODE", "ONE"};
+  for (int i = 0; i < 5; ++i) if (getenv(names[i])) fprintf(log, "%s=%s\x1f", names[i], getenv(names[i]));
+  fputs("\x1d", log);
+  fclose(log);
+}
+"""
+
+
+class Scripts:
+    """Scripts of the forms that build scripts have, with a numbered probe in many places."""
+
+    def __init__(self, number: int) -> None:
+        self._random = random.Random(number)
+        self._probes = 0
+        self._depth = 0
+
+    def text(self) -> str:
+        return "\n".join(self.statement() for _ in range(self._random.randint(2, 7))) + "\n"
+
+    def _any(self, *forms: Callable[[], str]) -> str:
+        return self._random.choice(forms)()
+
+    def name(self) -> str:
+        return self._random.choice(NAMES)
+
+    def word(self) -> str:
+        plain = (
+            "12.0",
+            "12.1a",
+            "9.0;12.0f",
+            "120",
+            "sm_121a",
+            "x",
+            "-gencode",
+            "arch=compute_120a,code=sm_120a",
+            "on",
+        )
+        return self._random.choice(plain)
+
+    def value(self) -> str:
+        return self._any(
+            lambda: self._random.choice(("12.0", "12.1a", "120", "a=b", "x", "on", "12.0+PTX", r"a\;b", "''", '""')),
+            lambda: f'"{self.word()}"',
+            lambda: f"'{self.word()} ${self.name()}'",
+            lambda: f"${self.name()}",
+            lambda: f'"${{{self.name()}}}"',
+            lambda: f'"{self.word()} ${self.name()}"',
+            lambda: f"${{{self.name()}:-{self._random.choice(('12.0', '9.0', 'x'))}}}",
+            lambda: f'"${{{self.name()}:-{self.word()} b}}"',
+            lambda: f"${{{self.name()}:+set}}",
+            lambda: f"${{{self.name()}//./}}",
+            lambda: f"x${self.name()}'y'\"z\"",
+            lambda: f'"a\\"b\\$c {self.word()}"',
+            lambda: f"${{{self.name()}-}}",
+            lambda: f"${{{self.name()}%a}}",
+        )
+
+    def probe(self) -> str:
+        self._probes += 1
+        words = " ".join(self.value() for _ in range(self._random.randint(0, 3)))
+        return f"probe {self._probes} {words}".rstrip()
+
+    def command(self) -> str:
+        return self._any(
+            self.probe,
+            self.probe,
+            lambda: f"{self.name()}={self.value()} {self.probe()}",
+            lambda: f"{self.name()}+={self.value()} {self.name()}={self.value()} {self.probe()}",
+            lambda: f"env {self.name()}=12.0 {self.probe()}",
+            lambda: f'env -u PROBE_OTHER {self.name()}="x${self.name()}" {self.probe()}',
+            lambda: f"bash -ec 'probe {self._next()} \"${self.name()}\"'",
+            lambda: f'sh -c "{self.name()}=7 probe {self._next()} x"',
+            lambda: f"{self.probe()} >/dev/null 2>&1",
+            lambda: f"nice {self.probe()}",
+            lambda: f"{self.probe()} | cat",
+            lambda: f"{self.name()}=$({self.probe()})",
+        )
+
+    def _next(self) -> int:
+        self._probes += 1
+        return self._probes
+
+    def says(self) -> str:
+        """Print, comment or quote what looks like a setting."""
+        return self._any(
+            lambda: f'echo "export {self.name()}={self.word()}" >/dev/null',
+            lambda: f": # {self.name()}={self.word()}",
+            lambda: f"printf '%s\\n' '{self.name()}=12.1a' >/dev/null",
+            lambda: f"cat >/dev/null <<EOF\nexport {self.name()}=12.0\nprobe 999 ${self.name()}\nEOF",
+            lambda: f"cat >/dev/null <<'EOF'\nexport {self.name()}=12.0\nEOF",
+            lambda: f': "{self.name()}=12.0"',
+        )
+
+    def test(self) -> str:
+        return self._any(
+            lambda: f'[ -z "${self.name()}" ]',
+            lambda: f'[ -n "${{{self.name()}:-}}" ]',
+            lambda: f'[ "${self.name()}" = {self._random.choice(("12.0", "on", "x"))} ]',
+            lambda: f"[[ ${self.name()} == 12* ]]",
+            lambda: f'[[ -z "${self.name()}" || "${self.name()}" == "120" ]]',
+            lambda: f"[[ -n ${self.name()} && ${self.name()} != x ]]",
+            lambda: f'! [ "${self.name()}" = "" ]',
+            lambda: f'test -n "${self.name()}"',
+            lambda: "true",
+            lambda: "false",
+            lambda: f"[ -e /nowhere-{self.word()[:2]} ]",
+            lambda: f"[[ ${self.name()} =~ ^12 ]]",
+        )
+
+    def block(self, most: int = 3) -> str:
+        self._depth += 1
+        body = "\n".join(self.statement() for _ in range(self._random.randint(1, most)))
+        self._depth -= 1
+        return body
+
+    def assignment(self) -> str:
+        return self._any(
+            lambda: f"{self.name()}={self.value()}",
+            lambda: f"export {self.name()}={self.value()}",
+            lambda: f"export {self.name()}={self.value()} {self.name()}={self.value()}",
+            lambda: f"{self.name()}+={self.value()}",
+            lambda: f"export {self.name()}",
+            lambda: f"declare -x {self.name()}={self.value()}",
+            lambda: f"unset {self.name()}",
+            lambda: f': "${{{self.name()}:={self.word()}}}"',
+            lambda: f"{self.name()}={self.value()} {self.name()}={self.value()}",
+            lambda: f"set -a; {self.name()}={self.value()}; set +a",
+            lambda: f"export -n {self.name()}",
+        )
+
+    def compound(self) -> str:
+        if self._depth > 2:
+            return self.assignment()
+        return self._any(
+            lambda: f"if {self.test()}; then\n{self.block()}\nfi",
+            lambda: f"if {self.test()}; then\n{self.block()}\nelse\n{self.block()}\nfi",
+            lambda: (
+                f"if {self.test()}; then {self.assignment()}; elif {self.test()}; then\n"
+                f"{self.block()}\nelse\n{self.block()}\nfi"
+            ),
+            lambda: f"for {self.name()} in 90 12.0 {self.value()}; do\n{self.block(2)}\ndone",
+            lambda: (
+                f'case "${self.name()}" in\n12.0|120) {self.assignment()};;\n12*)\n'
+                f"{self.block(2)}\n;;\n*) {self.command()};;\nesac"
+            ),
+            lambda: f"(\n{self.block(2)}\n)",
+            lambda: f"{{ {self.assignment()}; {self.command()}; }}",
+            lambda: f"f{self._depth}() {{\nlocal ONE=$1\n{self.block(2)}\n}}\nf{self._depth} {self.value()}",
+            lambda: (
+                f"a=({self.value()} {self.value()}); a+=({self.value()})\n"
+                f'probe {self._next()} "${{a[@]}}"\nprobe {self._next()} ${{a[@]}}'
+            ),
+            lambda: (
+                f"bash <<'EOF'\n{self.assignment()}\n{self.command()}\nEOF" if self._depth == 0 else self.assignment()
+            ),
+            lambda: f"while read -r {self.name()}; do {self.command()}; done </dev/null",
+            lambda: f"eval '{self.name()}=12.0'",
+        )
+
+    def statement(self) -> str:
+        return self._any(
+            self.assignment,
+            self.assignment,
+            self.command,
+            self.command,
+            self.says,
+            self.compound,
+            lambda: f"{self.test()} && {self.assignment()}",
+            lambda: f"{self.test()} || {self.assignment()}",
+            lambda: f"{self.assignment()} && {self.command()}",
+            lambda: f"{self.command()} || {self.assignment()}",
+            lambda: f"{self.command()} && {self.assignment()} && {self.command()} \\\n  && {self.command()}",
+            lambda: f"{self.assignment()}; {self.command()} # {self.name()}=1",
+        )
+
+
+Runs = dict[str, list[tuple[list[str], dict[str, str]]]]
+
+
+def by_bash(probe: Path, folder: Path, scripts: Mapping[int, str]) -> dict[int, Runs]:
+    """What the probes of each script got, by their number, in an environment without the variables."""
+    for number, text in scripts.items():
+        (folder / f"{number}.sh").write_text(text)
+        (folder / f"{number}.log").write_text("")
+    driver = 'for number; do export PROBE_LOG="$number.log"; (. "./$number.sh"); done'
+    command = ["bash", "-c", driver, "bash", *map(str, scripts)]
+    environment = {"PATH": f"{probe.parent}:/usr/bin:/bin"}
+    subprocess.run(command, env=environment, cwd=folder, stderr=subprocess.DEVNULL, timeout=300, check=False)
+    return {number: recorded(folder / f"{number}.log") for number in scripts}
+
+
+def recorded(log: Path) -> Runs:
+    runs: Runs = {}
+    for record in log.read_text().split("\x1d")[:-1]:
+        words, environment = (part.split("\x1f")[:-1] for part in record.split("\x1e"))
+        runs.setdefault(words[0], []).append((words[1:], dict(one.split("=", 1) for one in environment)))
+    return runs
+
+
+def disagreement(command: Command, words: list[str], environment: dict[str, str], seen: Counter[str]) -> str:
+    """Return how a command that was read differs from one that ran; empty if it does in nothing that is known."""
+    for at, word in enumerate(command.words[2:]):
+        if word.unknown:
+            seen["unknown"] += 1
+            break  # it may be several words, or none
+        seen["known"] += 1
+        if at >= len(words) or words[at] != word.text:
+            return f"word {at + 1} is {words[at : at + 1]}, and not {word.text!r}"
+    else:
+        if len(words) != len(command.words) - 2:
+            return f"it got {words}"
+    for name in NAMES:
+        variable = command.environment.get(name)
+        if variable and (variable.value.unknown or variable.condition):
+            seen["unknown"] += 1
+        else:
+            seen["known"] += 1
+            if environment.get(name) != (variable.value.text if variable else None):
+                return f"{name} is {environment.get(name)!r}, and not {variable.value.text if variable else None!r}"
+    return ""
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that writes down what it is given."""
+    folder = tmp_path_factory.mktemp("probe")
+    (folder / "probe.c").write_text(PROBE)
+    subprocess.run(["g++", "-o", folder / "probe", "-x", "c", folder / "probe.c"], check=True)
+    return folder / "probe"
+
+
+def test_each_command_gets_what_bash_gives_it(probe: Path, tmp_path: Path) -> None:
+    begin = first("shell")
+    seen: Counter[str] = Counter()
+    scripts = {number: Scripts(number).text() for number in range(begin, begin + SCRIPTS)}
+    for number, runs in by_bash(probe, tmp_path, scripts).items():
+        text = scripts[number]
+        read = shell.read(text)
+        commands: dict[str, list[Command]] = {}
+        for command in read.commands:
+            if command.program == "probe":
+                commands.setdefault(command.words[1].text, []).append(command)
+        where = f"script {number}:\n{text}"
+        for key, ran in runs.items():
+            assert commands.get(key) or read.unread, f"{where}\nprobe {key} is not read"
+            mine = commands.get(key, [])
+            if read.unread or any(command.condition for command in mine):
+                seen["conditional"] += 1
+                continue
+            assert len(mine) == len(ran), f"{where}\nprobe {key} ran {len(ran)} times, and not {len(mine)}"
+            for command, (words, environment) in zip(mine, ran, strict=True):
+                wrong = disagreement(command, words, environment, seen)
+                assert not wrong, f"{where}\nprobe {key}: {wrong}"
+        for key, mine in commands.items():
+            never = not read.unread and all(not command.condition for command in mine)
+            assert not never or key in runs, f"{where}\nprobe {key} did not run"
+    assert seen["known"] > 3 * seen["unknown"], seen
+
+
+def test_the_environment_of_this_process_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "LIST", "9.0")
+    (command,) = shell.read("export LIST=${LIST:-12.1a}\nmake\n").commands
+    assert command.environment["LIST"].value.text == "12.1a"
