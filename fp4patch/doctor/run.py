@@ -159,8 +159,8 @@ def _is_python(name: str) -> bool:
 def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorReport:
     """Return what is known about one PATH: a Python, a log, a release, a source tree, a project, a build, or code."""
     if messages.LOG.fullmatch(name) and (name == "-" or Path(name).is_file()):
-        _without_effect(question, "a log", gpus=True)
-        return DoctorReport(logs=(messages.examine(name),))
+        _without_effect(question, "a log")
+        return DoctorReport(logs=(messages.examine(name, question.gpus if question.named else ()),))
     if _is_python(name):
         return DoctorReport(examine_machine(question, name))
     if is_recorded(name, question):
@@ -238,9 +238,9 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
             yield replace(found, requirements=rows, variant=variant_of(file))
 
 
-def _without_effect(question: Question, what: str, *, gpus: bool = False) -> None:
+def _without_effect(question: Question, what: str) -> None:
     """Raise UsageError for options that change nothing about an input."""
-    given = (("--arch-list", question.asked), ("--cuda", question.cuda), ("--for", gpus and question.named))
+    given = (("--arch-list", question.asked), ("--cuda", question.cuda))
     if options := [name for name, value in given if value]:
         raise UsageError(f"{listed(options)} has no effect on {what}", help=f"leave {listed(options)} out")
 
