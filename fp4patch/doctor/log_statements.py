@@ -67,7 +67,7 @@ def _commands(text: str, gpus: Sequence[Arch], named: bool) -> Iterator[Finding]
 
 def _configuration(text: str, gpus: Sequence[Arch], named: bool) -> Iterator[Finding]:
     """Yield what CMake states of a whole build, and of its FP4 kernels."""
-    stated = {name: value for name, value in _OF_CMAKE.findall(text)}
+    stated = dict(_OF_CMAKE.findall(text))
     stated |= {name: value for name, value in _BUILDING.findall(text) if re.search(r"fp4", name, re.IGNORECASE)}
     for name, value in stated.items():
         code, ptx = list[Arch](), list[Arch]()

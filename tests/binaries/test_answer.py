@@ -193,3 +193,14 @@ def test_a_requirement_concerns_the_files_in_question(
 
 def test_names_of_gpus_are_those_that_people_use() -> None:
     assert verb.question("GB10,rtx-5090;RTX-PRO-6000", None, None).gpus == (GB10, Arch(12, 0))
+
+
+def test_code_for_tensor_memory_is_not_told_to_be_built_for_this_gpu(library: Library) -> None:
+    # What multiplies BF16 in tensor memory has no FP4 instruction, and no kernel of that name.
+    source = TENSOR_MEMORY.replace("nvfp4_mla", "mla").partition("  unsigned byte;")[0] + "#endif\n}\n"
+    found = on_gb10(library("sm100", source, "100f"))
+    assert (found.answer, found.verdict) == ("no", "nothing loads")
+    assert "tensor memory" in found.todo
+    assert "build it" not in found.todo
+    plain = on_gb10(library("plain", PLAIN, "100f"))
+    assert "build it for sm_120f" in plain.todo
