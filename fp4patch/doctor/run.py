@@ -23,8 +23,10 @@ from fp4patch.core.wording import listed, suggested
 from fp4patch.doctor import (
     configured,
     gpus,
+    known_defects,
     machine,
     messages,
+    packages,
     projects,
     recipes,
     recorded,
@@ -232,7 +234,7 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
         machines.setdefault("" if name.endswith(".whl") else "aarch64" if gpu == GB10 else "x86_64", []).append(gpu)
     for machine_name, own in machines.items():
         with wheels.published(name, machine_name) as (file, content, size):
-            found = scan.examine_wheel(file, content, size, gpus=own, progress=on_step)
+            found = known_defects.judged(scan.examine_wheel(file, content, size, gpus=own, progress=on_step), file)
             concerned = replace(question, required=tuple(one for one in question.required if one.gpu in own))
             rows = requirements.judge(found, concerned)
             yield replace(found, requirements=rows, variant=variant_of(file))
@@ -278,6 +280,9 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
         found = scan.examine_image(name, gpus=own, progress=on_step)
     installed = [info.name for info in path.parent.glob(f"{path.name}-*.dist-info")] if path and path.is_dir() else []
     variant = next(filter(None, map(variant_of, [name, *installed])), "")
+    found = known_defects.judged(found, name)
+    if not question.named:
+        found = packages.with_driver(found, ask_driver())
     return replace(found, requirements=requirements.judge(found, question), variant=variant)
 
 

@@ -10,9 +10,11 @@ from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets, wheel_of
 from fp4patch import cli
 from fp4patch.binaries import answer as answers
 from fp4patch.binaries import scan
-from fp4patch.binaries.findings import Answer
+from fp4patch.binaries.findings import Answer, Level
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.doctor import run as verb
+from fp4patch.doctor.gpus import Driver, Gpu
+from fp4patch.doctor.packages import with_driver
 from fp4patch.proof.toolchain import Toolchain
 
 PLAIN = 'extern "C" __global__ void add(float* x) { x[threadIdx.x] += 1; }'
@@ -204,3 +206,23 @@ def test_code_for_tensor_memory_is_not_told_to_be_built_for_this_gpu(library: Li
     assert "build it" not in found.todo
     plain = on_gb10(library("plain", PLAIN, "100f"))
     assert "build it for sm_120f" in plain.todo
+
+
+@pytest.mark.parametrize(
+    ("names", "driver", "level"),
+    [
+        (["compute_80"], "12.8", Level.RED),  # nvcc 13.0 writes PTX 9.0
+        (["compute_80"], "13.0", Level.YELLOW),
+        (["120f"], "12.8", Level.YELLOW),  # machine code: no compiler of the driver
+        (["120f"], "", Level.YELLOW),
+    ],
+)
+def test_a_driver_that_is_older_than_the_ptx_is_compared(
+    library: Library, names: list[str], driver: str, level: Level
+) -> None:
+    found = scan.examine(library("a", PLAIN, *names), gpus=[GB10])
+    machine = Driver(driver, (Gpu("NVIDIA GB10", GB10),)) if driver else None
+    (answer,) = with_driver(found, machine).answers
+    assert answer.level is level
+    other = Driver("12.8", (Gpu("NVIDIA H200", Arch(9, 0)),))
+    assert with_driver(found, other) == found

@@ -130,6 +130,8 @@ ADMITS = "cutlass.cute.nvgpu.common.OpError: OpError: expects arch to be one of 
         ("Tesla K40m with CUDA capability sm_35 is not compatible with the current PyTorch installation.", ""),
         # FlashInfer and the CuTe DSL: who is asked decides.
         ("WARNING: Failed to get device capability: SM 12.x requires CUDA >= 12.9.", "nvcc in CUDA_HOME"),
+        ("RuntimeError: SM 120 requires CUDA >= 12.8", "toolkit of CUDA 12.8 or later"),
+        ("RuntimeError: SM 10.x requires CUDA >= 12.8", ""),
         ("RuntimeError: FlashInfer requires GPUs with sm75 or higher", "CUDA_HOME"),
         ("RuntimeError: FlashInfer requires sm75+", ""),
         (
