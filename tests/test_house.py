@@ -135,7 +135,7 @@ SIZES = {
     "proof": 5_183,  # a list of checks, and what a condition varies
     "sass": 4_815,  # expressions in place of text
     "binaries": 2_602,
-    "doctor": 3_488,
+    "doctor": 3_700,  # what logs state, defects of wheels, the driver beside PTX
     "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,
     "images": 868,

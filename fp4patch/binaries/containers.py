@@ -192,7 +192,10 @@ class _Part:
 
     def exactly(self, size: int) -> bytes:
         """Return as many bytes; BinaryError where there are fewer."""
-        if size > _HARMLESS or len(content := self.read(size)) < size:
+        content = b""
+        while len(content) < size <= _HARMLESS and (piece := self.read(size - len(content))):
+            content += piece
+        if len(content) < size:
             raise BinaryError(f"{self._name} is cut off", help="get it again")
         return content
 
