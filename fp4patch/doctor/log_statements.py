@@ -58,7 +58,8 @@ def _commands(text: str, gpus: Sequence[Arch], named: bool) -> Iterator[Finding]
             if arch := made_by(virtual, target):
                 (code if target.startswith("sm_") else ptx)[arch] += 1
     for target in (*_ASSEMBLED.findall(text), *_VERBOSE.findall(text)):
-        code[Arch.parse(target)] += 1
+        if arch := made_by(target, target):
+            code[arch] += 1
     if code or ptx:
         parts = [f"{arch} ({counted(number, 'time')})" for arch, number in sorted(code.items())]
         parts += [f"PTX of {arch} ({counted(number, 'time')})" for arch, number in sorted(ptx.items())]

@@ -67,6 +67,8 @@ def test_a_dry_run_of_nvcc_and_what_ptxas_tells_say_what_is_loaded(
         ("-- Building Marlin kernels for archs: 8.0;12.0", ""),
         ("-- CUDA target architectures: ", ""),
         ("set -gencode in your flags, for example", ""),
+        ("ptxas -arch=sm_20 a.ptx", ""),
+        ("ptxas -arch=sm_1 a.ptx", ""),
         ("INFO Using FLASHINFER attention backend", ""),
         ("nvcc -gencode arch=compute_${A},code=sm_${A} -c a.cu", ""),
     ],
