@@ -161,11 +161,11 @@ def _libraries(host: Host, cuda: str) -> list[Finding]:
     if not own:
         return []
     needed: dict[str, set[str]] = {}
-    for folder in host.site_packages:
-        for file in folder.glob("*/**/*.so"):
-            package = file.relative_to(folder).parts[0]
-            if package not in ("nvidia", "torch", "triton"):
-                needed.setdefault(package, set()).update(_cudart(file))
+    places = (place for folder in host.site_packages for place in folder.glob("*") if place.is_dir())
+    for place in places:
+        if place.name not in ("nvidia", "torch", "triton"):
+            for file in place.rglob("*.so"):
+                needed.setdefault(place.name, set()).update(_cudart(file))
     names = {package.code: package.name for package in known().package if package.code}
     findings = []
     for package, releases in sorted(needed.items()):
