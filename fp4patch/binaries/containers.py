@@ -63,7 +63,6 @@ _BOMB = 300
 _HEAD = 512
 _AR, _AR_HEAD = b"!<arch>\n", 60
 _DEBIAN = _AR + b"debian-binary"
-# Example: nvfp4
 _FP4 = re.compile(rb"fp4|e2m1", re.IGNORECASE)
 WHITEOUT = ".wh."
 """Beginning of a file's name in a layer that deletes the rest of the name."""

@@ -12,7 +12,7 @@ from fp4patch.core.arch import PTX, Arch, elements, made_by, nearest
 from fp4patch.core.wording import counted, listed
 
 # Example: -gencode arch=compute_120f,code=sm_120f
-# Example: --generate-code=arch=compute_90a,code=[sm_90a]
+# Example: --generate-code=arch=compute_90a,code=[sm_90a
 # Example: -gencode;arch=compute_80,code=sm_80
 _GENCODE = re.compile(
     r"-gen(?:code|erate-code)[ =;]*\"?arch=compute_(\w+),\s*\\?\"?code=\\?\"?\[?((?:(?:sm|compute)_\w+,?)+)"
@@ -27,9 +27,9 @@ _OF_CMAKE = re.compile(
     r"(?::STRING)?[:=] *(\d[^\n]*)$",
     re.MULTILINE,
 )
-# Example: -- Building SM12x NVFP4 for archs: 12.0f
+# Example: Building SM12x NVFP4 for archs: 12.0f
 _BUILDING = re.compile(r"Building (\S[^\n]*?) for archs: *([\d.af;+PTX]+)")
-# Example: Using 'MARLIN' NvFp4 MoE backend out of potential backends
+# Example: Using 'MARLIN' NvFp4 MoE backend
 _EXPERTS = re.compile(r"Using '(\w+)' (?:NvFp4|NVFP4|Mxfp4|MXFP4) MoE backend")
 # Example: Using FlashInferCutlassNvFp4LinearKernel for NVFP4 GEMM
 _DENSE = re.compile(r"Using ([\w-]+) for (?:NVFP4|MXFP4) GEMM")
