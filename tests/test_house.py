@@ -135,7 +135,7 @@ SIZES = {
     "proof": 5_183,  # a list of checks, and what a condition varies
     "sass": 4_815,  # expressions in place of text
     "binaries": 2_602,
-    "doctor": 8_021,  # a reader of each language that build files are written in
+    "doctor": 8_300,  # a reader of each language that build files are written in; what logs state
     "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,
     "images": 935,  # stacks in the context, the pins and the labels

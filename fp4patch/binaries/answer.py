@@ -177,6 +177,8 @@ def _without_code(about: _OneGpu) -> Answer:
         verdict = f"it compiles {counted(about.report.sources, 'CUDA source')} when it runs"
         return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("sources", gpu=about.gpu))
     verdict = "no device code was read" if about.report.unread else "there is no device code"
+    if about.report.files:
+        verdict = "its fatbins have no kernel, or code for the linker (LTO-IR) alone"
     if any(row.gpu == about.gpu for file in about.report.files for row in file.loading):
         verdict = "it has no device code but that of NVIDIA's profilers"
     return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("no_code"))
@@ -295,5 +297,7 @@ def _remedy(about: _OneGpu, rows: Sequence[Loading]) -> str:
     if any(re.fullmatch(rf"(sm|compute)_{gpu.major}\d[af]( \(JIT\))?", row.loads) for row in rows):
         return remedies.of("no_path", gpu=gpu)  # it is built for a target that has the instructions
     intended = about.of(LoadOutcome.DESIGN) and not about.of(*_NOT_BUILT)
-    cause = "tensor_memory" if intended else "code_for_other_targets"
+    concerned = rows or [row for _, row in about.rows if row.loads == _NOTHING]
+    of_others = gpu.major == GB10.major and concerned and all(row.tensor_memory for row in concerned)
+    cause = "tensor_memory" if intended or of_others else "code_for_other_targets"
     return remedies.of(cause, gpu=gpu, **remedies.target_for(gpu, about.gpus))

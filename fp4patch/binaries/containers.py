@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
 import os
 import posixpath
 import re
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -29,7 +31,6 @@ _TEXTS = frozenset(
         ".pyc",
         ".h",
         ".hpp",
-        ".cuh",
         ".cpp",
         ".cc",
         ".c",
@@ -60,6 +61,9 @@ _TEXTS = frozenset(
 _BOMB = 300
 """Bytes from one compressed byte: zeros give deflate's limit of 1032, the most repetitive library measured 20."""
 _HEAD = 512
+_AR, _AR_HEAD = b"!<arch>\n", 60
+_DEBIAN = _AR + b"debian-binary"
+_FP4 = re.compile(rb"fp4|e2m1", re.IGNORECASE)
 WHITEOUT = ".wh."
 """Beginning of a file's name in a layer that deletes the rest of the name."""
 _HARMLESS = 1 << 28  # bytes; below this, a file of zeros is no burden
@@ -93,13 +97,15 @@ class Member:
 
 
 def kind(head: bytes) -> str:
-    """Return what begins with these 512 bytes: ``zip``, ``tar``, ``compressed``, ``code``, or nothing."""
+    """Return what begins with these 512 bytes: ``zip``, ``tar``, ``compressed``, ``deb``, ``code``, or nothing."""
     if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         return "zip"
     if head[257:262] == b"ustar":
         return "tar"
     if head.startswith(tuple(_COMPRESSED)):
         return "compressed"
+    if head.startswith(_DEBIAN):
+        return "deb"
     # ELF, a fatbin, an archive of objects, a Windows library.
     return "code" if head.startswith((b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")) else ""
 
@@ -122,9 +128,14 @@ def may_hold_code(name: str) -> bool:
 
 
 def is_source(name: str) -> bool:
-    """Return whether a file is a CUDA source, which a package compiles when it runs; those of examples are not."""
+    """Return whether a file is a CUDA source, which a package may compile when it runs; those of examples are not."""
     # Example: /tests/
-    return name.endswith(".cu") and not re.search(r"(^|/)(tests?|examples?|benchmarks?|include)/", name)
+    return name.endswith((".cu", ".cuh")) and not re.search(r"(^|/)(tests?|examples?|benchmarks?)/", name)
+
+
+def has_fp4(text: bytes) -> bool:
+    """Return whether a source says that it is about FP4."""
+    return bool(_FP4.search(text))
 
 
 def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
@@ -147,6 +158,45 @@ def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
                     yield Member(entry.filename, entry.file_size, stream)
     except _DAMAGES as error:
         raise BinaryError(f"{name} is damaged, or is not a wheel: {error}", help="download it again") from error
+
+
+def debian(stream: Readable, name: str) -> Iterator[Member]:
+    """Yield the files that a Debian package installs. Raises BinaryError for a damaged one."""
+    archive = _Part(stream, sys.maxsize, name)
+    archive.exactly(len(_AR))
+    while True:
+        head = archive.exactly(_AR_HEAD)
+        size = head[48:58].decode(errors="replace").strip()
+        if not size.isdecimal():
+            raise BinaryError(f"{name} is damaged: it has an invalid header", help="get it again")
+        if head.startswith(b"data.tar"):
+            found, member = opened(Member("data.tar", int(size), _Part(stream, int(size), name)))
+            if found == "tar":
+                yield from tar(member.stream, name)
+            return
+        archive.exactly(int(size) + int(size) % 2)
+
+
+class _Part:
+    """A part of a stream."""
+
+    def __init__(self, stream: Readable, size: int, name: str) -> None:
+        self._stream, self._left, self._name = stream, size, name
+
+    def read(self, size: int = -1, /) -> bytes:
+        """As a file's."""
+        piece = self._stream.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(piece)
+        return piece
+
+    def exactly(self, size: int) -> bytes:
+        """Return as many bytes; BinaryError where there are fewer."""
+        content = b""
+        while len(content) < size <= _HARMLESS and (piece := self.read(size - len(content))):
+            content += piece
+        if len(content) < size:
+            raise BinaryError(f"{self._name} is cut off", help="get it again")
+        return content
 
 
 def folder(path: Path) -> Iterator[tuple[Path, int]]:
@@ -229,5 +279,7 @@ def opened(member: Member) -> tuple[str, Member]:
 _COMPRESSED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
     b"\x1f\x8b": lambda plain: cast("IO[bytes]", gzip.GzipFile(fileobj=plain)),
     b"\x28\xb5\x2f\xfd": lambda plain: cast("IO[bytes]", zstandard.ZstdDecompressor().stream_reader(plain)),
+    b"\xfd7zXZ\0": lambda plain: cast("IO[bytes]", lzma.LZMAFile(plain)),  # noqa: SIM115 - as the others, closed with the file
+    b"BZh": lambda plain: cast("IO[bytes]", bz2.BZ2File(plain)),
 }
-"""First bytes of the compressed formats of an image's layers, and their readers, which use only ``read``."""
+"""First bytes of the compressed formats of layers and packages, and their readers, which use only ``read``."""

@@ -120,5 +120,5 @@ def _arch(head: Header, note: bytes) -> Arch:
     new = head.ident[8] >= 8  # the version of the ABI, with SM100
     number = head.flags >> 8 & 0xFF if new else head.flags & 0xFF
     said = _ARCH.search(note)
-    suffix = said[2].decode() if said and int(said[1]) == number else "a"
+    suffix = said[2].decode() if said and int(said[1]) == number else "a" if number >= 90 else ""
     return Arch(number // 10, number % 10, suffix)  # type: ignore[arg-type]  # the three that there are

@@ -25,9 +25,11 @@ from fp4patch.binaries.report import (
 )
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.arch import Arch, nearest
+from fp4patch.core.errors import BinaryError
 
-_LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...], str]
-"""GPU, target of the loaded code, outcome, the architectures that hold the FP4 code, and the version of PTX."""
+_LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...], str, bool]
+"""GPU, target of the loaded code, outcome, the architectures that hold the FP4 code, the version of PTX, and whether
+another family's code is for tensor memory."""
 
 
 # Example: cvt.rn.satfinite.e2m1x2.f32
@@ -48,6 +50,10 @@ class _Image:
     code: Fp4Code
     kernels: Mapping[str, sass_bits.FunctionCode] = field(default_factory=dict)
     """Each kernel of a cubin that can have FP4 code."""
+    empty: bool = False
+    """True if it has no function, so that no GPU lacks it."""
+    tensor_memory: bool = False
+    """True if a function of it multiplies in tensor memory (tcgen05)."""
 
     @property
     def native(self) -> list[str]:
@@ -71,12 +77,16 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         for image in images:
             arch = image.arch
             groups[image.entry.kind != "cubin", arch.major, arch.minor, image.label].append(image.code)
+        images = [image for image in images if image.entry.kind != "lto"]  # a linker's input, which no driver loads
+        if all(image.empty for image in images):
+            continue
         for gpu in gpus:
             chosen = _chosen(images, gpu, unit.name)
             label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
             native = chosen.native if chosen and outcome is LoadOutcome.NATIVE else ()
             isa = chosen.entry.isa if chosen else ""
-            loads[gpu, label, outcome, held_by, isa].append((code, lost, native))
+            other = any(image.tensor_memory and image.arch.major != gpu.major for image in images)
+            loads[gpu, label, outcome, held_by, isa, other].append((code, lost, native))
     if not number:
         return None
     return BinaryFile(
@@ -95,18 +105,20 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
                 lost=tuple(kernel for _, lost, _ in of for kernel in lost),
                 native=tuple(dict.fromkeys(name for _, _, native in of for name in native)),
                 isa=isa,
+                tensor_memory=tensor_memory,
             )
-            for (gpu, label, outcome, held_by, isa), of in sorted(loads.items())
+            for (gpu, label, outcome, held_by, isa, tensor_memory), of in sorted(loads.items())
         ),
     )
 
 
 def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
-    if entry.kind == "lto" or (unit.container and entry.arch.major < fatbin.FIRST_WITH_FP4):
-        return _Image(entry, entry.arch, Fp4Code())
+    if entry.kind == "lto" or (unit.container and entry.arch.major < fatbin.FIRST_WITH_FP4 and entry.kind == "cubin"):
+        return _Image(replace(entry, payload=b""), entry.arch, Fp4Code(), empty=_without_functions(entry, unit.name))
     data = fatbin.unpack(entry, unit.name)
     if entry.kind == "ptx":
-        return _Image(entry, entry.arch, scan_ptx(data))
+        empty = b".entry" not in data and b".func" not in data
+        return _Image(entry, entry.arch, scan_ptx(data), empty=empty, tensor_memory=b"tcgen05.mma" in data)
     light = replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
     parsed = cubin.parse(data, unit.name)
     arch = entry.arch if unit.container else parsed.arch
@@ -114,7 +126,16 @@ def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
         return _Image(light, arch, Fp4Code())
     found = sass_bits.by_function(data, parsed.functions)
     kernels = {f.name: code for f, code in zip(parsed.functions, found, strict=True) if f.kernel}
-    return _Image(light, arch, total(one.code for one in found), kernels)
+    tensor_memory = any(one.tensor_memory for one in found)
+    return _Image(light, arch, total(one.code for one in found), kernels, not parsed.functions, tensor_memory)
+
+
+def _without_functions(entry: FatbinEntry, name: str) -> bool:
+    """Return whether an older cubin has none; False where it was not read."""
+    try:
+        return bool(entry.payload) and not cubin.parse(fatbin.unpack(entry, name), name).functions
+    except BinaryError:
+        return False
 
 
 def _chosen(images: Sequence[_Image], gpu: Arch, name: str) -> _Image | None:
@@ -240,7 +261,8 @@ def _reason(kernel: LostKernel, *, keeps: Collection[str] = (), tensor_memory: b
 
 def scan_ptx(text: bytes) -> Fp4Code:
     """Return the FP4 instructions of a PTX file; software encoders are recognised in machine code alone."""
-    named = tuple(found[1].decode() for found in _PTX_ENTRY.finditer(text))
+    entries = (found[1].decode() for found in _PTX_ENTRY.finditer(text))
+    named = tuple(name for name in entries if sass_bits.is_named_for_fp4(name))
     if b"e2m1" not in text and b"mxf4" not in text:  # most texts; the expressions would take a hundred times as long
         return Fp4Code(named=named)
     roundings = [found[1] for found in _PTX_ENCODE.finditer(text)]

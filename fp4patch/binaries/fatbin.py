@@ -38,7 +38,9 @@ _LZ4 = 0x2000
 _ZSTD = 0x8000
 
 FIRST_WITH_FP4 = 10
-"""The first major version with FP4 instructions. The cubins of older ones are not read."""
+"""The first major version with FP4 instructions. The cubins of older ones are not read, unless they may be empty."""
+_SMALL = 4096
+"""Bytes; a cubin without functions takes less (1,464 for sm_80, nvcc 13.0.88), as one with a kernel can."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class FatbinEntry:
     size: int
     """Bytes, uncompressed."""
     payload: bytes
-    """Contents; none of a cubin for older architectures."""
+    """Contents; none of a larger cubin for older architectures."""
     isa: str = ""
     """Version of PTX: ``9.0``."""
 
@@ -154,11 +156,12 @@ def _entries(window: Window, end: int) -> Iterator[FatbinEntry]:
             )
         window.take(header, "a fatbin entry")
         kept = padded if compression == "none" else packed
-        if sm // 10 < FIRST_WITH_FP4 and kind != 1:  # a GPU may load any PTX
+        if sm // 10 < FIRST_WITH_FP4 and kind != 1 and kept > _SMALL:  # a GPU may load any PTX
             kept = 0
         after = window.position + padded
         if kind in _KINDS:
             suffix = "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
+            suffix = suffix if sm >= 90 else ""  # no older target has one
             yield FatbinEntry(
                 _KINDS[kind],
                 Arch(sm // 10, sm % 10, suffix),  # type: ignore[arg-type]  # the three that there are

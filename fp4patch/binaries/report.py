@@ -150,6 +150,8 @@ class Loading(Document):
     """Kernels that load and have FP4 instructions."""
     isa: str = ""
     """Version of the PTX that the driver compiles when it is first used: ``8.7``. Empty if machine code loads."""
+    tensor_memory: bool = False
+    """True if the code for another family multiplies in tensor memory (tcgen05), so that SM12x cannot have it."""
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,13 @@ _RAREST = np.array(
 """Each encoder's rarest constant, in the instruction that it belongs to."""
 
 _FP4_NAME = re.compile(r"fp4|e2m1", re.IGNORECASE)
+_NANOVDB = re.compile(r"nanovdb.*?3Fp4")
+"""NanoVDB's codec of four bits for the values of a grid, which is no E2M1."""
+
+
+def is_named_for_fp4(kernel: str) -> bool:
+    """Return whether a kernel's mangled name says that it is for FP4."""
+    return bool(_FP4_NAME.search(kernel)) and not _NANOVDB.search(kernel)
 
 
 @dataclass(frozen=True)
@@ -163,7 +170,7 @@ def by_function(data: bytes, functions: Sequence[DeviceFunction]) -> list[Functi
 def _function(function: DeviceFunction, has: int, counts: tuple[int, ...], encoders: dict[str, int]) -> FunctionCode:
     fp4 = bool(encoders or any(counts))
     idle = _idle(has) if function.kernel and not fp4 else None
-    named = function.kernel and _FP4_NAME.search(function.name)
+    named = function.kernel and is_named_for_fp4(function.name)
     tensor_memory = bool(has & _TENSOR_MEMORY)
     if not (fp4 or idle or named or tensor_memory):
         return _NOTHING

@@ -1,7 +1,8 @@
 """Contents of compiled code: every cubin and PTX, its FP4 instructions, and the code that a GPU's driver would load.
 
 Files are read once, forward, through a window; one fatbin at a time is in memory, and one of its cubins unpacked.
-Archives inside of archives are not read, except the layers of images: no program loads code from them.
+Archives inside of archives are not read, except the layers of images and what packages of conda and Debian install: no
+program loads code from others.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fp4patch.binaries.answer import answer
 from fp4patch.binaries.containers import Member
 from fp4patch.binaries.image import Image
 from fp4patch.binaries.report import BinaryFile, BinaryReport, RunTimeCompiler, Unread
+from fp4patch.binaries.stream_reader import Readable
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.errors import BinaryError, NothingCompiledError
 from fp4patch.core.progress import OnProgress, Step, silent
@@ -24,10 +26,12 @@ from fp4patch.core.progress import OnProgress, Step, silent
 _PLATFORMS, _USUAL = {GB10: "linux/arm64"}, "linux/amd64"
 """The platform of a GPU's own machine, and that of all others."""
 _PERMISSIONS = "check its permissions"
+_LARGEST_SOURCE = 1 << 22
+"""Bytes of a source that are searched."""
 
 
 def examine(path: Path, *, gpus: Sequence[Arch] = GPUS, progress: OnProgress = silent) -> BinaryReport:
-    """Look into a wheel, library, executable, cubin, fatbin, directory, or the tar of an image.
+    """Look into a wheel, package, library, executable, cubin, fatbin, directory, or the tar of an image.
 
     ``gpus`` are those to judge for. Raises BinaryError for a damaged file, and for one in which no code could be.
     """
@@ -41,7 +45,7 @@ def examine(path: Path, *, gpus: Sequence[Arch] = GPUS, progress: OnProgress = s
         search.tally.total = path.stat().st_size
         if not search.on_disk(path, path.name, "") and not search.unread:
             raise NothingCompiledError(
-                f"{path} is not a wheel, an ELF file, a cubin, a fatbin or an image's tar",
+                f"{path} is not a wheel, a package, an ELF file, a cubin, a fatbin or an image's tar",
                 help="name a file that holds compiled code, or a directory of such",
             )
     return _report(str(path), search)
@@ -87,7 +91,7 @@ def _report(source: str, search: _Search) -> BinaryReport:
         tuple(search.files),
         unread=tuple(search.unread),
         compilers=run_time.used(search.compilers),
-        sources=search.sources,
+        sources=search.sources or (0 if search.files else search.headers),
     )
     return replace(report, answers=tuple(answer(gpu, search.gpus, report) for gpu in search.gpus))
 
@@ -117,7 +121,7 @@ class _Search:
 
     def __init__(self, gpus: Sequence[Arch], tally: _Tally) -> None:
         self.gpus, self.tally = tuple(gpus), tally
-        self.searched = self.sources = 0
+        self.searched = self.sources = self.headers = 0
         self.files: list[BinaryFile] = []
         self.unread: list[Unread] = []
         self.compilers: list[RunTimeCompiler] = []
@@ -137,9 +141,11 @@ class _Search:
         files, root = [], path.resolve()
         for file, size in containers.folder(path):
             name = file.relative_to(root).as_posix()
-            self.sources += containers.is_source(name)
             with self.reading(name):
                 with file.open("rb") as stream:
+                    if containers.is_source(name):
+                        self.source(name, stream)
+                        continue
                     head = stream.read(512)
                 containers.check_kind(name, head)
                 if containers.kind(head):
@@ -157,18 +163,31 @@ class _Search:
                 self.members(containers.zipped(path, name), inside)
             elif kind == "tar":
                 self.archive(containers.tar(content.stream, name), inside)
+            elif kind == "deb":
+                self.members(containers.debian(content.stream, name), inside)
             elif kind == "code":
                 self.code(content, name, path.as_posix())
         return kind
 
+    def source(self, name: str, stream: Readable) -> None:
+        """Count a CUDA source that is about FP4; those in the directory of headers are for other programs too."""
+        if containers.has_fp4(stream.read(_LARGEST_SOURCE)):
+            is_header = name.endswith(".cuh") or "include/" in name
+            self.headers += is_header
+            self.sources += not is_header
+
     def members(self, members: Iterable[Member], inside: str) -> None:
         """Look into the members of an archive that are code; one that is damaged does not lose the others."""
         for member in members:
-            self.sources += containers.is_source(member.name)
             with self.reading(inside + member.name):
+                if containers.is_source(member.name):
+                    self.source(member.name, member.stream)
+                    continue
                 kind, content = containers.opened(member)
                 if kind == "code":
                     self.code(content, inside + member.name, member.name)
+                elif kind == "tar" and member.name.startswith("pkg-"):  # what a package of conda installs
+                    self.members(containers.tar(content.stream, member.name), inside)
 
     def code(self, content: Member, name: str, place: str) -> None:
         """Look into a library, executable, cubin or fatbin, which is the compiler of its ``place`` if it is one."""
@@ -217,6 +236,7 @@ class _Search:
         """Add what was found in a layer and is visible, for the GPUs in machines of its image's platform."""
         self.searched += layer.searched
         self.sources += layer.sources
+        self.headers += layer.headers
         self.unread += [replace(one, name=inside + one.name) for one in layer.unread if one.name in visible]
         self.compilers += [replace(one, name=inside + one.name) for one in layer.compilers if one.name in visible]
         for file in (file for file in layer.files if file.name in visible):

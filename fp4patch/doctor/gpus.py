@@ -61,8 +61,12 @@ def sm12x(driver: Driver | None) -> tuple[Arch, ...]:
     return tuple(sorted({gpu.arch for gpu in driver.gpus if gpu.arch.major == 12})) if driver else ()
 
 
-def examine(driver: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
-    """Return the driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing."""
+def examine(driver: Driver | None, torch_cuda: str, *, loaded: bool = False) -> tuple[Finding, ...]:
+    """Return the driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing;
+    ``loaded``: the kernel has a driver."""
+    if driver is None and loaded:
+        about = "the kernel has NVIDIA's driver, and there is no libcuda.so.1: no program of CUDA starts here"
+        return (remedies.finding(Level.RED, "driver", about, "no_libcuda"),)
     if driver is None:
         return (Finding(Level.GREEN, "driver", "there is no libcuda; compiling and verifying need no GPU"),)
     if driver.problem:

@@ -1,14 +1,17 @@
 """Defects of released packages by their versions, and lists that a PyTorch refuses: records/known.toml."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from fp4patch.binaries.findings import Finding, Level
+from fp4patch.binaries.findings import Answer, Finding, Level
 from fp4patch.binaries.known_programs import read_table
+from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Defect
 from fp4patch.core.arch import GPUS, Arch
@@ -72,8 +75,40 @@ def examine(host: Host, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:
         installed = host.distribution(*defect.distributions)
         version = nvcc if "nvcc" in defect.distributions else installed.version if installed else ""
         has_it = matter & set(defect.gpus) and is_version(version) and covers(defect.versions, version)
-        if has_it and (not defect.beside or host.distribution(defect.beside)):
+        if has_it and _is_beside(host, defect.beside):
             level = Level(defect.level) if gpus else Level.YELLOW
             subject = f"{defect.subject} {version}"
             findings.append(Finding(level, subject, defect.found, defect.remedy, link=defect.link))
     return tuple(findings)
+
+
+def _is_beside(host: Host, requirement: str) -> bool:
+    """Return whether a distribution is installed that meets a requirement; true for an empty one."""
+    if not requirement:
+        return True
+    wanted = Requirement(requirement)
+    installed = host.distribution(wanted.name)
+    return bool(installed and wanted.specifier.contains(installed.version, prereleases=True))
+
+
+def judged(report: BinaryReport, name: str) -> BinaryReport:
+    """Return the report on a wheel with the red defects of its release, by its name, as answers."""
+    try:
+        project, version, *_ = parse_wheel_filename(Path(name).name)
+    except InvalidWheelFilename:
+        return report
+    defects = [
+        defect
+        for defect in read(load().root).known
+        if Level(defect.level) is Level.RED and not defect.beside and covers(defect.versions, str(version))
+        if project in map(canonicalize_name, defect.distributions)
+    ]
+
+    def with_defect(answer: Answer) -> Answer:
+        defect = next((defect for defect in defects if str(answer.gpu) in defect.gpus), None)
+        if defect is None or answer.level is Level.RED:
+            return answer
+        verdict, evidence = f"a known defect of {defect.subject} {version}", (f"{defect.found} ({defect.link})",)
+        return Answer(answer.gpu, Level.RED, verdict, (*evidence, *answer.evidence), defect.remedy)
+
+    return replace(report, answers=tuple(map(with_defect, report.answers)))

@@ -33,7 +33,7 @@ def examine(host: Host, asked: Sequence[Arch] = (), compiler: Version | None = N
     cuda = (torch and torch.cuda) or ""
     of_packages: tuple[Finding, ...] = (
         *packages.examine_torch(torch, matter, nvcc),
-        *packages.examine_packages(host, matter, cuda),
+        *packages.examine_packages(host, matter, cuda, driver),
         *packages.examine_compilers(host, matter),
         *known_defects.examine(host, matter, nvcc),
     )
@@ -42,7 +42,7 @@ def examine(host: Host, asked: Sequence[Arch] = (), compiler: Version | None = N
         *compilers.examine(host, matter),
         *(of_packages or [remedies.finding(Level.NONE, "packages", none, "no_packages")]),
         *packages.examine_lists(host, matter, compiler),
-        *gpus.examine(driver, cuda),
+        *gpus.examine(driver, cuda, loaded=(host.root / "proc/driver/nvidia/version").is_file()),
         *examine_memory(host, matter),
     )
     return FindingsReport(f"{platform.platform()}, Python {host.python}", findings)

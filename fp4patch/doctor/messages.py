@@ -1,7 +1,8 @@
-"""The first cause in the log of a build or a program: messages.toml has each message with its cause and remedy."""
+"""The causes in the log of a build or a program: messages.toml has each message with its cause and remedy."""
 
 import re
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -9,7 +10,9 @@ from pathlib import Path
 
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import read_table
+from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.errors import UsageError
+from fp4patch.doctor import log_statements
 from fp4patch.doctor.result import FindingsReport
 
 LOG = re.compile(r".*\.(log|txt|out|err)|-")
@@ -25,11 +28,14 @@ class Message:
     """A message of a compiler, a library or a driver; messages.toml explains the fields."""
 
     title: str
+    words: tuple[str, ...]
     pattern: str
     cause: str
     remedy: str
     link: str = ""
     harmless: bool = False
+    beside: str = ""
+    lines: int = 1
 
 
 @cache
@@ -39,22 +45,66 @@ def messages() -> tuple[Message, ...]:
     return read_table(file, dict[str, tuple[Message, ...]])["message"]
 
 
-def examine(name: str) -> FindingsReport:
-    """Read a log, or standard input for ``-``; harmless messages are last. UsageError where it is not readable."""
+def examine(name: str, gpus: Sequence[Arch] = ()) -> FindingsReport:
+    """Read a log, or standard input for ``-``: what is wrong, then what it states about targets and backends.
+
+    ``gpus``: those that are asked about; empty if none is. UsageError where the log is not readable.
+    """
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}", help="check its name and permissions") from error
-    found: dict[str, Finding] = {}
-    patterns = [(re.compile(message.pattern), message) for message in messages()]
-    for number, line in enumerate(content.decode(errors="replace").split("\n"), 1):
-        text = _ESCAPES.sub("", line[:_LONGEST])
-        message = next((message for pattern, message in patterns if pattern.search(text)), None)
-        if message and message.title not in found:
-            level = Level.YELLOW if message.harmless else Level.RED
-            quoted = f"{text.strip()[:300]}: {message.cause}"
-            found[message.title] = Finding(level, f"line {number}", quoted, message.remedy, message.title, message.link)
+    text = "\n".join(line[:_LONGEST] for line in _ESCAPES.sub("", content.decode(errors="replace")).split("\n"))
+    known = [finding for _, finding in sorted(_known(text), key=lambda pair: pair[0])]
     help_text = "name the source tree, the build directory, or what was built"
     none = Finding(Level.NONE, "log", "none of the known messages is in it", help_text)
-    findings = sorted(found.values(), key=lambda finding: finding.level is not Level.RED)
-    return FindingsReport(name, tuple(findings) or (none,))
+    findings = sorted(known or [none], key=lambda finding: finding.level is not Level.RED)
+    return FindingsReport(name, (*findings, *log_statements.read(text, gpus or GPUS, named=bool(gpus))))
+
+
+def _known(text: str) -> Iterator[tuple[int, Finding]]:
+    """Yield the first occurrence of each message, with its position; a line belongs to the first message that fits."""
+    taken = set[int]()
+    for message in messages():
+        pattern, first = re.compile(message.pattern), None
+        lines = _lines(text, message)
+        if lines and message.beside and not re.search(message.beside, text):
+            continue
+        for begin, end in lines:
+            if begin not in taken and (found := pattern.search(text, begin, end)):
+                taken.add(begin)
+                first = first or _finding(message, found, begin)
+        if first:
+            yield first
+
+
+def _lines(text: str, message: Message) -> list[tuple[int, int]]:
+    """Return where each line with one of the message's words begins, and where what its pattern can span ends."""
+    begins = set[int]()
+    for word in message.words:
+        at = text.find(word)
+        while at >= 0:
+            begins.add(text.rfind("\n", 0, at) + 1)
+            at = text.find(word, _end(text, at))
+    found = []
+    for begin in sorted(begins):
+        end = begin
+        for _ in range(message.lines):
+            end = _end(text, end + 1)
+        found.append((begin, end))
+    return found
+
+
+def _end(text: str, at: int) -> int:
+    """Return the end of the line that a position is in."""
+    found = text.find("\n", at)
+    return len(text) if found < 0 else found
+
+
+def _finding(message: Message, found: re.Match[str], begin: int) -> tuple[int, Finding]:
+    text, values = found.string, found.groupdict(default="")
+    quoted = " ".join(line.strip() for line in text[begin : _end(text, found.end())].split("\n"))[:300]
+    level = Level.YELLOW if message.harmless else Level.RED
+    about = f"{quoted}: {message.cause.format(**values)}"
+    line = f"line {text.count(chr(10), 0, begin) + 1}"
+    return begin, Finding(level, line, about, message.remedy.format(**values), message.title, message.link)

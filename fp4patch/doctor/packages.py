@@ -1,9 +1,9 @@
 """Python packages with kernels, by their files; PyTorch by an import in another process."""
 
 import json
-import mmap
 import os
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,15 +13,16 @@ from packaging.version import Version
 from fp4patch.binaries import remedies, run_time
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
-from fp4patch.binaries.report import RunTimeCompiler
+from fp4patch.binaries.report import BinaryReport, RunTimeCompiler
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
-from fp4patch.core.cuda import FAMILIES_SINCE
+from fp4patch.core.cuda import FAMILIES_SINCE, ptx_needs
 from fp4patch.core.errors import BinaryError, UsageError
-from fp4patch.core.wording import joined, listed
+from fp4patch.core.wording import counted, joined, listed
 from fp4patch.doctor import recorded, settings
 from fp4patch.doctor.builds import readers, wrong_form
+from fp4patch.doctor.gpus import Driver, sm12x
 from fp4patch.doctor.host import Host, output_of
 from fp4patch.doctor.known_defects import refused_by_pytorch
 from fp4patch.doctor.result import Question
@@ -29,6 +30,8 @@ from fp4patch.tree.evaluate import bypasses
 
 _REPLACED_BY = {"ptxas": "TRITON_PTXAS_PATH", "ptxas-blackwell": "TRITON_PTXAS_BLACKWELL_PATH"}
 """Environment variable that replaces each assembler of Triton."""
+_LARGEST_NAMES = 1 << 26
+"""Bytes; a table of a library's names is smaller."""
 TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
 IMPORT = """import json, torch
 print(json.dumps([torch.version.cuda or "", (torch._C._cuda_getArchFlags() or "").split()]))"""
@@ -90,9 +93,11 @@ def variant_of(version: str) -> str:
     return found[1] if found else ""
 
 
-def examine_packages(host: Host, gpus: Sequence[Arch], cuda: str) -> tuple[Finding, ...]:
-    """Return each package with kernels: what a GPU gets of its compiled code, the CUDA runtime that its libraries need,
-    and compiled code that it would run instead of its sources. ``cuda``: PyTorch's, or nothing.
+def examine_packages(host: Host, gpus: Sequence[Arch], cuda: str, driver: Driver | None = None) -> tuple[Finding, ...]:
+    """Return each package with kernels: what a GPU gets of its compiled code, and compiled code that it would run
+    instead of its sources; then each package whose libraries need another CUDA runtime.
+
+    ``cuda``: PyTorch's, or nothing.
     """
     findings = []
     targets = {target.distribution: target for target in load().targets.values()}
@@ -107,19 +112,37 @@ def examine_packages(host: Host, gpus: Sequence[Arch], cuda: str) -> tuple[Findi
             notes = bypasses(Path(str(installed.locate_file(""))) / target.name, target)
             findings += [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
         if folder := host.package(package.code) if package.code else None:
-            findings += _code(f"{package.name}'s code", folder, gpus)
-            findings += _libraries(package.name, folder, cuda)
-    return tuple(findings)
+            findings += _code(f"{package.name}'s code", folder, gpus, driver)
+    return (*findings, *_libraries(host, cuda))
 
 
-def _code(subject: str, folder: Path, gpus: Sequence[Arch]) -> list[Finding]:
+def with_driver(report: BinaryReport, driver: Driver | None) -> BinaryReport:
+    """Return the report with the answer *no* for a GPU of this machine whose driver does not take its PTX."""
+
+    def judged(answer: Answer) -> Answer:
+        rows = [row for file in report.files for row in file.loading if row.gpu == answer.gpu and row.isa]
+        if driver is None or answer.gpu not in sm12x(driver) or not rows or answer.level is Level.RED:
+            return answer
+        isa = max((row.isa for row in rows), key=Version)
+        release, needed = ptx_needs(isa)
+        if Version(driver.cuda) >= Version(release):
+            return answer
+        why = f"{counted(len(rows), 'group')} of fatbins load as PTX {isa}, and this driver is for CUDA {driver.cuda}"
+        number = f" ({needed} or later)" if needed else ""
+        todo = remedies.of("driver_older_than_ptx", release=release, driver=number, gpu=answer.gpu)
+        return Answer(answer.gpu, Level.RED, "the driver is older than its PTX", (why, *answer.evidence), todo)
+
+    return replace(report, answers=tuple(map(judged, report.answers)))
+
+
+def _code(subject: str, folder: Path, gpus: Sequence[Arch], driver: Driver | None) -> list[Finding]:
     from fp4patch.binaries import scan  # noqa: PLC0415 - it loads NumPy
 
     if not gpus:
         why = "this machine has no SM12x GPU, and --for is not set"
         return [remedies.finding(Level.NONE, subject, why, "code_not_examined")]
     try:
-        report = scan.examine(folder, gpus=gpus)
+        report = with_driver(scan.examine(folder, gpus=gpus), driver)
     except BinaryError as error:
         return [Finding(Level.NONE, subject, error.message, error.help)]
     found = [
@@ -129,26 +152,50 @@ def _code(subject: str, folder: Path, gpus: Sequence[Arch]) -> list[Finding]:
     return found + [Finding(Level.RED, subject, f"{file.name}: {file.because}", file.help) for file in report.unread]
 
 
-def _libraries(name: str, folder: Path, cuda: str) -> list[Finding]:
-    """Return a finding if libraries need the CUDA runtime of another major release than PyTorch's.
+def _libraries(host: Host, cuda: str) -> list[Finding]:
+    """Return a finding for each package whose libraries need the CUDA runtime of another major release than PyTorch's.
 
-    It is by the names that they are linked to (``libcudart.so.12``).
+    It is by the names that they are linked to (``libcudart.so.12``). A package with libraries for both is right.
     """
     own = cuda.partition(".")[0]
-    needed = {release for file in folder.rglob("*.so") for release in _cudart(file)} if own else set()
-    if not needed or own in needed:
+    if not own:
         return []
-    why = f"it needs libcudart.so.{listed(sorted(needed))}, and PyTorch was built with CUDA {cuda}"
-    return [remedies.finding(Level.RED, name, why, "cudart", cuda=cuda, own=own)]
+    needed: dict[str, set[str]] = {}
+    places = (place for folder in host.site_packages for place in folder.glob("*") if place.is_dir())
+    for place in places:
+        if place.name not in ("nvidia", "torch", "triton"):
+            for file in place.rglob("*.so"):
+                needed.setdefault(place.name, set()).update(_cudart(file))
+    names = {package.code: package.name for package in known().package if package.code}
+    findings = []
+    for package, releases in sorted(needed.items()):
+        if releases and own not in releases:
+            why = f"it needs libcudart.so.{listed(sorted(releases))}, and PyTorch was built with CUDA {cuda}"
+            subject = names.get(package, package)
+            findings.append(remedies.finding(Level.RED, subject, why, "cudart", cuda=cuda, own=own))
+    return findings
+
+
+_ELF = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_STRINGS = 3  # SHT_STRTAB
 
 
 def _cudart(file: Path) -> list[str]:
     """Return the major releases of the CUDA runtime that a library names; OSError and damage count as none."""
+    found: list[str] = []
     try:
-        with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return [found.decode() for found in re.findall(rb"libcudart\.so\.(\d+)\0", content)]
-    except (OSError, ValueError):
-        return []
+        with file.open("rb") as stream:
+            header = _ELF.unpack(stream.read(_ELF.size))
+            stream.seek(header[6])
+            sections = list(_SECTION.iter_unpack(stream.read(header[11] * header[12])))
+            for _, kind, _, _, at, size, *_ in sections:
+                if kind == _STRINGS and size < _LARGEST_NAMES:
+                    stream.seek(at)
+                    found += re.findall(r"libcudart\.so\.(\d+)\0", stream.read(size).decode(errors="replace"))
+    except (OSError, ValueError, struct.error, OverflowError):
+        return found
+    return found
 
 
 def examine_compilers(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:

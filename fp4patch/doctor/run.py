@@ -23,8 +23,10 @@ from fp4patch.core.wording import listed, suggested
 from fp4patch.doctor import (
     configured,
     gpus,
+    known_defects,
     machine,
     messages,
+    packages,
     projects,
     recipes,
     recorded,
@@ -159,8 +161,8 @@ def _is_python(name: str) -> bool:
 def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorReport:
     """Return what is known about one PATH: a Python, a log, a release, a source tree, a project, a build, or code."""
     if messages.LOG.fullmatch(name) and (name == "-" or Path(name).is_file()):
-        _without_effect(question, "a log", gpus=True)
-        return DoctorReport(logs=(messages.examine(name),))
+        _without_effect(question, "a log")
+        return DoctorReport(logs=(messages.examine(name, question.gpus if question.named else ()),))
     if _is_python(name):
         return DoctorReport(examine_machine(question, name))
     if is_recorded(name, question):
@@ -232,15 +234,15 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
         machines.setdefault("" if name.endswith(".whl") else "aarch64" if gpu == GB10 else "x86_64", []).append(gpu)
     for machine_name, own in machines.items():
         with wheels.published(name, machine_name) as (file, content, size):
-            found = scan.examine_wheel(file, content, size, gpus=own, progress=on_step)
+            found = known_defects.judged(scan.examine_wheel(file, content, size, gpus=own, progress=on_step), file)
             concerned = replace(question, required=tuple(one for one in question.required if one.gpu in own))
             rows = requirements.judge(found, concerned)
             yield replace(found, requirements=rows, variant=variant_of(file))
 
 
-def _without_effect(question: Question, what: str, *, gpus: bool = False) -> None:
+def _without_effect(question: Question, what: str) -> None:
     """Raise UsageError for options that change nothing about an input."""
-    given = (("--arch-list", question.asked), ("--cuda", question.cuda), ("--for", gpus and question.named))
+    given = (("--arch-list", question.asked), ("--cuda", question.cuda))
     if options := [name for name, value in given if value]:
         raise UsageError(f"{listed(options)} has no effect on {what}", help=f"leave {listed(options)} out")
 
@@ -278,6 +280,9 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
         found = scan.examine_image(name, gpus=own, progress=on_step)
     installed = [info.name for info in path.parent.glob(f"{path.name}-*.dist-info")] if path and path.is_dir() else []
     variant = next(filter(None, map(variant_of, [name, *installed])), "")
+    found = known_defects.judged(found, name)
+    if not question.named:
+        found = packages.with_driver(found, ask_driver())
     return replace(found, requirements=requirements.judge(found, question), variant=variant)
 
 

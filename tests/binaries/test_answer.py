@@ -10,9 +10,11 @@ from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets, wheel_of
 from fp4patch import cli
 from fp4patch.binaries import answer as answers
 from fp4patch.binaries import scan
-from fp4patch.binaries.findings import Answer
+from fp4patch.binaries.findings import Answer, Level
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.doctor import run as verb
+from fp4patch.doctor.gpus import Driver, Gpu
+from fp4patch.doctor.packages import with_driver
 from fp4patch.proof.toolchain import Toolchain
 
 PLAIN = 'extern "C" __global__ void add(float* x) { x[threadIdx.x] += 1; }'
@@ -193,3 +195,34 @@ def test_a_requirement_concerns_the_files_in_question(
 
 def test_names_of_gpus_are_those_that_people_use() -> None:
     assert verb.question("GB10,rtx-5090;RTX-PRO-6000", None, None).gpus == (GB10, Arch(12, 0))
+
+
+def test_code_for_tensor_memory_is_not_told_to_be_built_for_this_gpu(library: Library) -> None:
+    # What multiplies BF16 in tensor memory has no FP4 instruction, and no kernel of that name.
+    source = TENSOR_MEMORY.replace("nvfp4_mla", "mla").partition("  unsigned byte;")[0] + "#endif\n}\n"
+    found = on_gb10(library("sm100", source, "100f"))
+    assert (found.answer, found.verdict) == ("no", "nothing loads")
+    assert "tensor memory" in found.todo
+    assert "build it" not in found.todo
+    plain = on_gb10(library("plain", PLAIN, "100f"))
+    assert "build it for sm_120f" in plain.todo
+
+
+@pytest.mark.parametrize(
+    ("names", "driver", "level"),
+    [
+        (["compute_80"], "12.8", Level.RED),  # nvcc 13.0 writes PTX 9.0
+        (["compute_80"], "13.0", Level.YELLOW),
+        (["120f"], "12.8", Level.YELLOW),  # machine code: no compiler of the driver
+        (["120f"], "", Level.YELLOW),
+    ],
+)
+def test_a_driver_that_is_older_than_the_ptx_is_compared(
+    library: Library, names: list[str], driver: str, level: Level
+) -> None:
+    found = scan.examine(library("a", PLAIN, *names), gpus=[GB10])
+    machine = Driver(driver, (Gpu("NVIDIA GB10", GB10),)) if driver else None
+    (answer,) = with_driver(found, machine).answers
+    assert answer.level is level
+    other = Driver("12.8", (Gpu("NVIDIA H200", Arch(9, 0)),))
+    assert with_driver(found, other) == found

@@ -4,7 +4,9 @@ import gzip
 import io
 import json
 import random
+import shutil
 import struct
+import subprocess
 import tarfile
 import time
 import zipfile
@@ -63,6 +65,7 @@ ENCODER_LOADS = "software converts to FP4"
 PLAIN_LOADS = "it loads"
 OTHERS = "FP4 code that it has is for other GPUs"
 NOTHING = "nothing loads"
+EMPTY = "its fatbins have no kernel"
 EMULATED = "FP4 is emulated or missing"
 
 
@@ -77,7 +80,7 @@ EMULATED = "FP4 is emulated or missing"
         (CONVERTS, ["100a"], NOTHING, NOTHING, "has code for sm_121: sm_100a"),
         (SOFTWARE, ["120"], ENCODER_LOADS, ENCODER_LOADS, "half_pair (2 values), in sm_120"),
         (PLAIN, ["120"], PLAIN_LOADS, PLAIN_LOADS, "no FP4 instruction"),
-        ("__device__ int unused;", ["compute_80"], NOTHING, NOTHING, "none of 1 fatbin"),  # a text without a kernel
+        ("__device__ int unused;", ["compute_80"], EMPTY, EMPTY, ""),  # a text without a kernel
     ],
 )
 def test_judges_by_what_each_gpu_loads(
@@ -500,3 +503,96 @@ def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compil
     assert f"compute_90, PTX {isa}" in said
     assert f"requires a driver for CUDA {cuda}" in said
     assert "PTX" not in found.answers[0].because
+
+
+NAMED = """
+namespace {0} {{ struct Fp4 {{}}; template <class T> __global__ void grid(float* x) {{ x[threadIdx.x] += 1; }} }}
+template __global__ void {0}::grid<{0}::Fp4>(float* x);
+"""
+
+
+def test_fatbins_without_a_kernel_and_code_for_the_linker_are_not_missed(compiled: Compiled, tmp_path: Path) -> None:
+    nothing, code = compiled("int none() { return 1; }", "80", "90"), compiled(PLAIN, "120f")
+    (tmp_path / "both.o").write_bytes(code.read_bytes() + nothing.read_bytes())
+    for answer in scan.examine(tmp_path / "both.o").answers:
+        assert (answer.verdict.partition(",")[0], answer.reservations) == (PLAIN_LOADS, 0)
+    alone = scan.examine(nothing)
+    assert [answer.level for answer in alone.answers] == [Level.NONE, Level.NONE]
+    assert "no kernel" in alone.answers[0].verdict
+    # A kernel for older GPUs alone is missed.
+    older = compiled(PLAIN, "80")
+    (tmp_path / "older.o").write_bytes(code.read_bytes() + older.read_bytes())
+    assert "nothing loads of 1 of 2 fatbins" in scan.examine(tmp_path / "older.o").answers[0].because
+
+
+def test_code_for_the_linker_alone_is_not_judged(toolchain: Toolchain, tmp_path: Path) -> None:
+    flag = "-gencode=arch=compute_90,code=lto_90"
+    made = compile_cuda(toolchain, PLAIN, tmp_path / "a.o", "-dc", flag)
+    (answer,) = scan.examine(made, gpus=[GB10]).answers
+    assert (answer.level, "LTO-IR" in answer.verdict) == (Level.NONE, True)
+
+
+@pytest.mark.parametrize(("name", "verdict"), [("nanovdb", PLAIN_LOADS), ("mine", EMULATED)])
+@pytest.mark.parametrize("target", ["120f", "compute_80"])
+def test_nanovdbs_codec_is_no_fp4(compiled: Compiled, name: str, verdict: str, target: str) -> None:
+    assert set(verdicts(scan.examine(compiled(NAMED.format(name), target))).values()) <= {
+        verdict,
+        "it loads by the driver's compiler alone",
+    }
+
+
+def test_an_older_target_has_no_suffix(toolchain: Toolchain, tmp_path: Path) -> None:
+    cubin = compile_cuda(toolchain, PLAIN, tmp_path / "a.cubin", "-cubin", "-arch=sm_80")
+    stripped = cubin.read_bytes().replace(b"sm_80", b"xx_80")
+    (tmp_path / "b.cubin").write_bytes(stripped)
+    assert [group.arch for group in scan.examine(tmp_path / "b.cubin").files[0].images] == ["sm_80"]
+
+
+@pytest.mark.parametrize("compression", ["xz", "gzip", "zstd", "none"])
+def test_a_package_of_debian_is_read(compiled: Compiled, tmp_path: Path, compression: str) -> None:
+    library = tmp_path / "root/usr/lib/libk.so"
+    (tmp_path / "root/DEBIAN").mkdir(parents=True)
+    control = "Package: k\nVersion: 1\nArchitecture: arm64\nMaintainer: a <a@b.c>\nDescription: k\n"
+    (tmp_path / "root/DEBIAN/control").write_text(control)
+    library.parent.mkdir(parents=True)
+    library.write_bytes(compiled(CONVERTS, "120f").read_bytes())
+    build = ["dpkg-deb", f"-Z{compression}", "--root-owner-group", "--build", "root", "k.deb"]
+    if not shutil.which("dpkg-deb"):
+        pytest.skip("dpkg-deb makes the package, and is not here")
+    subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
+    found = scan.examine(tmp_path / "k.deb")
+    assert [file.name for file in found.files] == ["usr/lib/libk.so"]
+    assert set(verdicts(found).values()) == {HARDWARE}
+    (tmp_path / "cut.deb").write_bytes((tmp_path / "k.deb").read_bytes()[:200])
+    with pytest.raises(BinaryError):
+        scan.examine(tmp_path / "cut.deb")
+
+
+def test_a_package_of_conda_is_read(compiled: Compiled, tmp_path: Path) -> None:
+    inner = tar_of({"lib/libk.so": compiled(CONVERTS, "120f").read_bytes()})
+    packed = zstandard.ZstdCompressor().compress(inner)
+    with zipfile.ZipFile(tmp_path / "k-1-0.conda", "w") as made:
+        made.writestr("metadata.json", '{"conda_pkg_format_version": 2}')
+        made.writestr("pkg-k-1-0.tar.zst", packed)
+        made.writestr("info-k-1-0.tar.zst", zstandard.ZstdCompressor().compress(tar_of({"info/index.json": b"{}"})))
+    found = scan.examine(tmp_path / "k-1-0.conda")
+    assert [file.name for file in found.files] == ["lib/libk.so"]
+    assert set(verdicts(found).values()) == {HARDWARE}
+
+
+def test_sources_count_that_are_about_fp4_and_headers_where_there_is_no_code(
+    compiled: Compiled, tmp_path: Path
+) -> None:
+    root = tmp_path / "package"
+    (root / "include").mkdir(parents=True)
+    (root / "template.cu").write_text(PLAIN)
+    (root / "include/gemm.cuh").write_text(PLAIN)
+    with pytest.raises(BinaryError, match="no compiled code"):  # a PyTorch without CUDA has no more
+        scan.examine(root)
+    (root / "lib.so").write_bytes(b"\x7fELF" + bytes(600))
+    (root / "include/gemm.cuh").write_text(CONVERTS)
+    assert "1 CUDA source when it runs" in scan.examine(root).answers[0].verdict
+    (root / "lib.so").write_bytes(compiled(PLAIN, "120f").read_bytes())
+    assert scan.examine(root).sources == 0
+    (root / "quantize.cu").write_text(CONVERTS)
+    assert scan.examine(root).sources == 1

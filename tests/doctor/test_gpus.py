@@ -44,3 +44,8 @@ def test_a_driver_that_is_too_old_or_does_not_start_is_red_and_one_without_gpus_
     (bad,) = (finding for finding in findings if finding.level is not Level.GREEN)
     assert says in bad.found
     assert bad.remedy
+
+
+def test_a_container_with_the_kernels_driver_and_without_libcuda_is_red(tmp_path: Path) -> None:
+    (finding,) = gpus.examine(None, "13.0", loaded=True)
+    assert (finding.level, "NVIDIA_DRIVER_CAPABILITIES" in finding.remedy) == (Level.RED, True)

@@ -1,17 +1,20 @@
 """Known defects of installed packages, by records/known.toml, and libraries of another CUDA release."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from cubins import wheel_of
 from host_on_disk import distribution, machine
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from fp4patch.binaries import scan
 from fp4patch.binaries.findings import Level
 from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.doctor import packages
-from fp4patch.doctor.known_defects import examine, read, refused_by_pytorch
+from fp4patch.doctor.known_defects import examine, judged, read, refused_by_pytorch
 
 
 @pytest.mark.parametrize(
@@ -65,14 +68,73 @@ def test_each_defect_has_its_range_and_its_thread() -> None:
         assert one.link.startswith("https://"), one.subject
 
 
+def linked(file: Path, *releases: str) -> None:
+    """A library that a linker linked with the CUDA runtime of these releases."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    runtimes = []
+    for release in releases:
+        name = f"libcudart.so.{release}"
+        runtime = file.parent.parent.parent / name
+        made = ["gcc", "-shared", "-nostdlib", "-x", "c", "/dev/null", f"-Wl,-soname,{name}", "-o", str(runtime)]
+        subprocess.run(made, check=True)
+        runtimes.append(str(runtime))
+    made = ["gcc", "-shared", "-nostdlib", "-x", "c", "/dev/null", "-x", "none", "-Wl,--no-as-needed", *runtimes]
+    subprocess.run([*made, "-o", str(file)], check=True)
+
+
 @pytest.mark.parametrize(
-    ("cuda", "needed", "wrong"), [("13.0", "12", True), ("12.9", "13", True), ("13.0", "13", False)]
+    ("cuda", "needed", "wrong"),
+    [
+        ("13.0", ["12"], True),
+        ("12.9", ["13"], True),
+        ("13.0", ["13"], False),
+        ("12.9", ["12", "13"], False),
+        ("12.9", [], False),
+    ],
 )
-def test_a_library_for_another_cuda_than_pytorchs_is_red(tmp_path: Path, cuda: str, needed: str, wrong: bool) -> None:
-    (tmp_path / "site/vllm").mkdir(parents=True)
-    (tmp_path / "site/vllm/_C.abi3.so").write_bytes(b"\x7fELF" + bytes(64) + f"libcudart.so.{needed}\0".encode())
-    distribution(tmp_path / "site", "vllm", "0.33.0")
+@pytest.mark.parametrize("package", ["vllm", "some_kernels", "nvidia"])
+def test_a_library_of_any_package_for_another_cuda_than_pytorchs_is_red(
+    tmp_path: Path, package: str, cuda: str, needed: list[str], wrong: bool
+) -> None:
+    linked(tmp_path / "site" / package / "_C.abi3.so", *needed)
+    (tmp_path / "site" / package / "broken.so").write_bytes(b"\x7fELF" + bytes(80))
+    (tmp_path / "site" / package / "text.so").write_text("libcudart.so.11")
     found = packages.examine_packages(machine(tmp_path), [], cuda)
-    assert [f"libcudart.so.{needed}" in finding.found for finding in found if finding.level is Level.RED] == [
-        True
-    ] * wrong
+    red = [finding for finding in found if finding.level is Level.RED]
+    assert [f"libcudart.so.{needed[0]}" in finding.found for finding in red] == [True] * (wrong and package != "nvidia")
+
+
+@pytest.mark.parametrize(
+    ("flashinfer", "nvcc", "red"),
+    [
+        ("0.6.7", "12.8.93", True),
+        ("0.7.0", "12.8.93", True),
+        ("0.6.6", "12.8.93", False),
+        ("0.7.2.post1", "12.8.93", False),
+        ("0.6.16.post3", "12.9.41", False),
+    ],
+)
+def test_flashinfer_refuses_an_older_nvcc_in_a_range_of_releases(
+    tmp_path: Path, flashinfer: str, nvcc: str, red: bool
+) -> None:
+    distribution(tmp_path / "site", "flashinfer-python", flashinfer)
+    found = examine(machine(tmp_path), [Arch(12, 0)], nvcc)
+    assert any("sm75" in finding.found and finding.level is Level.RED for finding in found) == red
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "level"),
+    [
+        ("nvidia_cutlass_dsl-4.5.0-py3-none-any.whl", Arch(12, 0), Level.RED),
+        ("nvidia_cutlass_dsl-4.4.1-py3-none-any.whl", GB10, Level.RED),
+        ("nvidia_cutlass_dsl-4.4.1-py3-none-any.whl", Arch(12, 0), Level.NONE),  # it admits sm_120a
+        ("nvidia_cutlass_dsl-4.5.1-py3-none-any.whl", GB10, Level.NONE),
+        ("other_cutlass_dsl-4.5.0-py3-none-any.whl", GB10, Level.NONE),
+        ("nvidia_cutlass_dsl.whl", GB10, Level.NONE),
+    ],
+)
+def test_a_wheel_has_the_defects_of_its_release(tmp_path: Path, name: str, gpu: Arch, level: Level) -> None:
+    path = wheel_of(tmp_path / name, {"a/_cutlass_ir.so": b"\x7fELF" + bytes(600), "a/b.py": b""})
+    (answer,) = judged(scan.examine(path, gpus=[gpu]), name).answers
+    assert answer.level is level
+    assert bool(answer.todo and "cutlass-dsl" in answer.todo) == (level is Level.RED)

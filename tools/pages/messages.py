@@ -3,6 +3,7 @@
 python -m tools.regenerate messages
 """
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -12,7 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs/messages.md"
 _HEAD = """# Messages of compilers and drivers
 
 Each heading is a message with which a build or a program for these GPUs ends. `fp4patch doctor build.log` (or `-` for
-standard input) finds the first of them in a log, with these words. `python -m tools.regenerate messages` writes this.
+standard input) finds them in a log, with these words and the values of its lines. `python -m tools.regenerate messages`
+writes this.
 
 <!-- run by tests/doctor/test_messages.py: `fp4patch doctor build.log`, `python -m tools.regenerate messages` -->
 <!-- run by tests/doctor: `fp4patch doctor --for sm_121 FILE` -->
@@ -31,7 +33,9 @@ def page() -> str:
     text = _HEAD
     for message in messages():
         link = f" ([thread]({message.link}))" if message.link else ""
-        sentences = f"{_sentence(message.cause)} {_sentence(message.remedy)}{link}"
+        usual = re.search(message.pattern, message.title)
+        values = usual.groupdict(default="") if usual else {}
+        sentences = f"{_sentence(message.cause.format(**values))} {_sentence(message.remedy.format(**values))}{link}"
         body = textwrap.fill(sentences, 120, break_long_words=False, break_on_hyphens=False)
         text += f"\n## {message.title}\n\n{body}\n"
     return text + _TAIL
@@ -39,7 +43,7 @@ def page() -> str:
 
 def _sentence(text: str) -> str:
     name, _, _ = text.partition(" ")
-    return f"{text if name == 'vLLM' else text[0].upper() + text[1:]}."
+    return f"{text if name in ('vLLM', 'torch') else text[0].upper() + text[1:]}."
 
 
 def main(_arguments: list[str]) -> None:
