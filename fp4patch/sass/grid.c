@@ -513,6 +513,11 @@ static void tensor(const struct group *group, const struct lane *first) {
   if (bits == 0 || map.interleave || (wide != bits)) sass_stray(launch, "tensor of a kind that is not executed", map.address, map.type, line);
   if (first->source[4] != map.rank) sass_stray(launch, "tensor of another rank", map.address, map.rank, line);
   const int32_t *at = (const int32_t *)first->source + 5;
+  // Measured on an H200: anything else is an illegal instruction there.
+  if ((int64_t)at[0] * bits / 8 % 16) sass_stray(launch, "tensor's line that does not begin at a multiple of 16 bytes", (uint64_t)(int64_t)at[0], 0, line);
+  for (int d = 0; !load && d < map.rank; ++d) {
+    if (at[d] < 0) sass_stray(launch, "store before the begin of a tensor", (uint64_t)(int64_t)at[d], 0, line);
+  }
   uint32_t lines = 1;
   for (int d = 1; d < map.rank; ++d) lines *= map.box[d];
   const uint32_t bytes = map.box[0] * bits / 8;
@@ -526,7 +531,8 @@ static void tensor(const struct group *group, const struct lane *first) {
     }
     for (uint32_t byte = 0; byte < bytes; ++byte) {
       const int64_t index = (int64_t)at[0] * bits / 8 + byte;
-      const int there = inside && index >= 0 && index < (int64_t)((uint64_t)map.sizes[0] * bits / 8);
+      // A store writes whole groups of 16 bytes, also beyond the end of a line: measured on an H200.
+      const int there = inside && index >= 0 && (load ? index : index / 16 * 16) < (int64_t)((uint64_t)map.sizes[0] * bits / 8);
       uint32_t to = first->source[0] + number * bytes + byte;
       to ^= (to >> 7 & ((1u << map.swizzle) - 1)) << 4;
       if (load) {

@@ -13,6 +13,7 @@ from listings import ARCH, document, kernel_of_reciprocal
 
 from fp4patch.sass import grid
 from fp4patch.sass.error import SassError
+from fp4patch.sass.operands import LAYOUTS
 from fp4patch.sass.program import Kernel
 from fp4patch.sass.tensor_map import TensorMap
 from fp4patch.sass.translate import translate
@@ -35,8 +36,8 @@ def launch(job: dict[str, Any], poison: int) -> grid.Launch:
     )
     parameters = b""
     for one in job["parameters"]:
-        alignment = 64 if isinstance(one[0], dict) else 1
-        parameters = parameters.ljust(-(-len(parameters) // alignment) * alignment, b"\0")
+        if isinstance(one[0], dict):  # a tensor map begins at a multiple of 64 bytes in the constant bank
+            parameters += bytes(-(LAYOUTS[9].parameters + len(parameters)) % 64)
         parameters += parameter(one, addresses, tensor_map)
     size = tuple(job["block"])
     return grid.Launch(tuple(job["grid"]), size, parameters, arrays, poison=poison, shared=job.get("shared", 0))

@@ -147,9 +147,11 @@ def _gemv(st: float, seed: int, mask: int) -> dict[str, Any]:
 def _tensors(kind: int, width: int, box: int, swizzle: int, seed: int) -> dict[str, Any]:
     """Boxes of 16 lines of a tensor of 40, at places in it, at its edges and outside."""
     pitch, blocks = 208, 16
-    places = [(0, 0), (5, 3), (-3, 2), (width - 7, 30), (7, -9), (width, 0), (0, 40), (-box, -16)]
-    places += [(3 * n - 5, 5 * n - 11) for n in range(8)]
-    bytes_of_box = 16 * box * {0: 1, 6: 2, 2: 4}[kind]
+    size = {0: 1, 6: 2, 2: 4}[kind]
+    bytes_of_box, step = 16 * box * size, 16 // size
+    columns = -(-width // step)
+    steps = [(0, 0), (1, 3), (-1, 2), (columns - 1, 30), (2, -9), (columns, 0), (0, 40), (-box // step, -16)]
+    places = [(step * x, y) for x, y in steps + [(n - 3, 5 * n - 11) for n in range(8)]]
     tensor = {"type": kind, "strides": [pitch], "box": [box, 16], "swizzle": swizzle}
     return {
         "grid": [blocks, 1, 1],
@@ -241,18 +243,20 @@ def grids(trees: Path, work: Path) -> None:
 
 
 def merge_grids(work: Path, results: Path) -> None:
-    """The GPU's results, the listings of what it ran, and how far off its reciprocals are."""
+    """The GPU's results, beside those of kernels that did not run again; the listings; how far off reciprocals are."""
     toolchain = find_toolchain()
+    kept = json.loads((HERE / "grids.json").read_text())
     found = json.loads((results / "grids.json").read_text())
     for name, grid in found["grids"].items():
         cubin = work / f"{name}.cubin"
         assert hashlib.sha256(cubin.read_bytes()).hexdigest() == grid["cubin"], f"the GPU ran another {name}"
         listing(toolchain, cubin)
-    counts = struct.unpack("<5Q", (results / "grids.reciprocal.0").read_bytes())
-    found["reciprocal"] = dict(
-        zip(("as rounded", "one above", "one below", "further off", "at an edge"), counts, strict=True)
-    )
-    (HERE / "grids.json").write_text(json.dumps(found, indent=1) + "\n")
+        kept["grids"][name] = grid | {"gpu": found["gpu"]}
+    if (results / "grids.reciprocal.0").is_file():
+        counts = struct.unpack("<5Q", (results / "grids.reciprocal.0").read_bytes())
+        names = ("as rounded", "one above", "one below", "further off", "at an edge")
+        kept["reciprocal"] = dict(zip(names, counts, strict=True))
+    (HERE / "grids.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def build(trees: Path, work: Path) -> None:

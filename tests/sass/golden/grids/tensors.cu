@@ -1,4 +1,5 @@
-// cp.async.bulk.tensor: a box of a tensor to shared memory and back to another tensor, at any place, also beyond its edges.
+// cp.async.bulk.tensor: a box of a tensor to shared memory and back to another tensor, also beyond its edges. A GPU calls
+// it an illegal instruction where a line does not begin at a multiple of 16 bytes, and a store before the tensor's begin.
 #include <cstdint>
 
 struct alignas(64) Map {
@@ -28,8 +29,8 @@ extern "C" __global__ void probe(int const* places, uint32_t* results, __grid_co
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
   if (thread == 0) {
-    int const row = 64 * blockIdx.x;
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&to), "r"(x), "r"(y + row), "r"(at)
+    int const column = x < 0 ? 0 : x, row = 64 * blockIdx.x + (y < 0 ? 0 : y);
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&to), "r"(column), "r"(row), "r"(at)
                  : "memory");
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
   }
