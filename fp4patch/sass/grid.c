@@ -705,7 +705,7 @@ static void *allocated(size_t bytes) {
 static struct block *next_block(struct block *block) {
   pthread_mutex_lock(&work.one);
   const uint32_t number = work.next < work.blocks ? work.next++ : ~0u;
-  work.events++;
+  work.events += number != ~0u;
   pthread_mutex_unlock(&work.one);
   if (number == ~0u) return NULL;
   if (!block) {

@@ -127,9 +127,7 @@ def _mistake(out: str, kernel: Kernel) -> SassError:
         lines = kernel.c.splitlines()[: int(found["line"])]
         comment = next((_COMMENT.search(line) for line in reversed(lines) if _COMMENT.search(line)), None)
         where = texts.get(int(comment["address"], 16), "") if comment else ""
-        return SassError(
-            first, help=f"{where}, block ({found['block']}), thread ({found['thread']})".replace(" (", " (")
-        )
+        return SassError(first, help=f"{where}, block {found['block']}, thread {found['thread']}")
     waits = [
         f"block {found['block']}, warp {found['warp']}: {found['threads']} threads wait at "
         f"{texts.get(int(found['at'], 16), found['at'])}"

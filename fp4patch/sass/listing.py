@@ -190,7 +190,7 @@ def _decoded(one: Instruction, address: int, labels: Mapping[str, int]) -> Decod
     text = " ".join(part for part in (one.predicate, one.opcode, operands) if part)
     where = f"{address:#06x} {text}"
     parts = _split(operands)
-    if one.opcode in ("P2R", "UP2UR"):  # P2R R0, PR, RZ, 0x2: all predicates, which the opcode states
+    if one.opcode in ("P2R", "UP2UR", "R2P"):  # P2R R0, PR, RZ, 0x2: all predicates, which the opcode states
         parts = [part for part in parts if part not in ("PR", "UPR")]
     return Decoded(
         address=address,

@@ -153,6 +153,10 @@ class Operands:
             raise Lacks("its destination is not a predicate")
         return "" if register.index is None else self._to(register)
 
+    def named_predicate(self, number: int) -> str:
+        """Return the variable of a predicate that no operand names, as a destination."""
+        return self._to(Register("P", number))
+
     # sources
 
     def values(self, words: int) -> list[Op]:

@@ -229,6 +229,9 @@ def _store(bits: int) -> Emit:
     return emit
 
 
+_STRONG = tuple(f".STRONG.{scope}" for scope in ("CTA", "SM", "GPU", "SYS"))
+
+
 @_entry(("LDC.U8", "LDCU.U8", "ULDC.U8"), _LOADS_CONSTANTS)
 def _load_constant_byte(o: Operands) -> list[Effect]:
     to, place = o.to(), o.constant()
@@ -239,14 +242,14 @@ def _load_constant_byte(o: Operands) -> list[Effect]:
 
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
     _entry(
-        [f"LDG.E{_suffix}{kind}" for kind in ("", ".CONSTANT", ".SYS", ".CONSTANT.SYS")],
-        "PTX ISA, ld.global; .SYS is the scope in which it is ordered",
+        [f"LDG.E{_suffix}{kind}" for kind in ("", ".CONSTANT", ".SYS", ".CONSTANT.SYS", *_STRONG)],
+        "PTX ISA, ld.global; .SYS and .STRONG are the scope in which it is ordered",
     )(_load(_bits))
-    _entry((f"STG.E{_suffix}", f"STG.E{_suffix}.SYS"), "PTX ISA, st.global")(_store(_bits))
+    _entry([f"STG.E{_suffix}{kind}" for kind in ("", ".SYS", *_STRONG)], "PTX ISA, st.global")(_store(_bits))
 
 
 @_entry(
-    ("LDG.E.ENL2.256", "LDG.E.ENL2.256.CONSTANT"),
+    [f"LDG.E.ENL2.256{kind}" for kind in ("", ".CONSTANT", *_STRONG)],
     "PTX ISA, ld.global.v8.b32; the second group is from the lower address, as ptxas uses it (test_pairs.py)",
 )
 def _load_256(o: Operands) -> list[Effect]:
@@ -344,6 +347,15 @@ def _p2r(o: Operands) -> list[Effect]:
         raise Lacks("its mask names other bits than those of predicates")
     chosen = [o.value(Register(file, n)) << n for n in range(_PREDICATES) if mask >> n & 1]
     return _set(to, reduce(or_, chosen, a & ~mask & 0xFFFF_FFFF))
+
+
+@_entry("R2P", "CUDA Binary Utilities: move register to predicate registers; those of a mask, each from its bit")
+def _r2p(o: Operands) -> list[Effect]:
+    a, mask = o.word(), o.immediate()
+    o.end()
+    if not 0 < mask < 1 << _PREDICATES:
+        raise Lacks("its mask names other bits than those of predicates")
+    return [Set(o.named_predicate(n), a >> n & number(1, 1)) for n in range(_PREDICATES) if mask >> n & 1]
 
 
 _PREDICATES = 7

@@ -258,7 +258,7 @@ def _r2ur(o: Operands) -> list[Effect]:
 
 
 _R2UR = "CUDA Binary Utilities: a register to a uniform one: the value of the threads for which the predicate holds"
-_enter(("R2UR", "R2UR.FILL"), _R2UR, _r2ur, joins=True)
+_enter(("R2UR", "R2UR.BROADCAST"), _R2UR, _r2ur, joins=True)
 
 
 def _warpsync(o: Operands) -> list[Effect]:

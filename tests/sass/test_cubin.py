@@ -14,13 +14,15 @@ from cubins import compile_cuda
 
 import fp4patch.sass
 from fp4patch.sass import Array, Cubin, Launch, SassError, read_cubin
-from fp4patch.sass.semantics import TABLE
+from fp4patch.sass.semantics import TABLE as OF_THREADS
+from fp4patch.sass.warps import TABLE as OF_WARPS
 
 if TYPE_CHECKING:
     from fp4patch.proof.toolchain import Toolchain
 
 README = Path(fp4patch.sass.__file__).with_name("README.md")
 SOURCE, EXAMPLE = re.findall(r"```(?:cuda|python)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+TABLE = {**OF_THREADS, **OF_WARPS}
 SOURCES = "PTX ISA|CUDA Binary Utilities|by experiment"
 OTHER = 'extern "C" __global__ void ticks(long long *out) { *out = clock64(); }\n'
 

@@ -173,6 +173,7 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("HADD2.F32 R0,R1.H1_H1,-RZ.H0_H0", {"r1": 0xBC000000}, {"r0": f(-1)}),
     ("F2F.F16.F32 R0,R1", {"r1": f(-1)}, {"r0": 0x6B43BC00}),
     ("P2R R0,RZ,0x2", {"p0": 1, "p1": 1}, {"r0": 2}),
+    ("R2P PR,R1,0x6", {"r1": 0xC, "p0": 1, "p1": 1, "p2": 0}, {"p0": 1, "p1": 0, "p2": 1}),
     ("P2R R0,R1,0x41", {"r1": 0xFFFFFFFF, "p0": 0, "p6": 1}, {"r0": 0xFFFFFFFE}),
     ("F2F.F64.F32 R0,R2", {"r2": SIGNALLING}, {"r0": 0x20000000, "r1": 0xFFF80000}),
     ("F2F.F32.F64 R0,R2", {"r2": 0x10000000, "r3": 0x3FF00000}, {"r0": f(1)}),
