@@ -48,8 +48,7 @@ def test_the_executor_and_numpy_multiply_alike(threads: tuple[int, int], toolcha
     """A threads' selector names those of each four whose scales count; the others hold something else."""
     of_a, of_b = threads
     text = KERNEL.replace("TA", str(of_a)).replace("TB", str(of_b))
-    file = tmp_path / "probe.cubin"
-    file.write_bytes(assemble(toolchain, text, tmp_path, "sm_120a"))
+    file = assemble(toolchain, text, "sm_120a", tmp_path / "probe.cubin")
     cubin = read_cubin(file, nvdisasm=toolchain.nvdisasm)
     rng = np.random.default_rng(3)
     for spread in (8, 64, 120):
