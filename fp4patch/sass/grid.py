@@ -140,7 +140,7 @@ def _mistake(out: str, kernel: Kernel) -> SassError:
 # Example: line 12 block 0 0 0 thread 3 0 0
 _LINE = re.compile(r"line (?P<line>\d+) block (?P<block>[\d ]+) thread (?P<thread>[\d ]+)")
 # Example: /* 0x0120 STG.E desc[UR4][R2.64], R5 */
-_COMMENT = re.compile(r"/\* (?P<address>0x[0-9a-f]+) ")
+_COMMENT = re.compile(r"/\* (?P<address>0x[0-9a-f]+) .*\*/")
 # Example: stuck block 0 0 0 warp 1 threads 32 at 0x120
 _STUCK = re.compile(r"stuck block (?P<block>[\d ]+) warp (?P<warp>\d+) threads (?P<threads>\d+) at (?P<at>0x[0-9a-f]+)")
 

@@ -92,7 +92,7 @@ def translate(
     return Kernel("\n".join([*head, *lines, ""]), layout, listing, own)
 
 
-# Example: SASS_WAIT(1a0, SASS_MMA);
+# Example: SASS_WAIT(1a0
 _WAIT = re.compile(r"\bSASS_(?:WAIT|BACKWARD)\(([0-9a-f]+)\b")
 
 
