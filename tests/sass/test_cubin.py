@@ -51,7 +51,11 @@ def test_a_list_has_each_kernel_or_the_reason(cubin: Path, toolchain: Toolchain)
     assert done.returncode == 1
     (cubin.parent / "text").write_text("no cubin")
     done = subprocess.run([*command, cubin.parent / "text"], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr, done.returncode) == ("", "error: the object file is not a cubin\n", 1)
+    assert (done.stdout, done.stderr, done.returncode) == (
+        "",
+        "error: the object file is not a cubin\n  help: compile it again\n",
+        1,
+    )
 
 
 def test_a_store_beside_the_arrays_is_an_error(cubin: Path, toolchain: Toolchain) -> None:
