@@ -133,14 +133,14 @@ SIZES = {
     "edits": 5_600,  # the reader of patch files: git, mails, quilt, Debian; effects of conditions
     "tree": 2_590,  # who brought a file; files that come and go; what a lost receipt said; a patched copy
     "proof": 5_183,  # a list of checks, and what a condition varies
-    "sass": 4_815,  # expressions in place of text
+    "sass": 6_580,  # expressions for C text; products of matrices, warps and blocks as SM12x has them; --run
     "binaries": 2_602,
     "doctor": 8_300,  # a reader of each language that build files are written in; what logs state
     "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,
     "images": 935,  # stacks in the context, the pins and the labels
     "sources": 860,  # histories and tags of clones
-    "reference": 139,
+    "reference": 245,  # products of NVFP4 matrices
     "cli": 426,  # with console.py
 }
 

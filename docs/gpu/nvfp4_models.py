@@ -128,14 +128,3 @@ def quantize_as_vllm(x: Floats, global_scale: Any, reciprocal: Reciprocal) -> tu
         values = e4m3_decode(scales)
         factors = np.where(values != 0, reciprocal(values * reciprocal(whole)), np.float32(0))
         return pack(e2m1_encode(blocks * factors[..., None]).reshape(x.shape)), scales
-
-
-def scale_offset(row: Any, k: Any, columns: int) -> Any:
-    """Return the byte offset of the scale of block ``k`` of ``row``, where a row has ``columns`` scales.
-
-    ``k`` and ``row`` are integers or arrays. Tiles of 128 x 4 scales are 512 bytes, those of the same rows follow one
-    another; within a tile, rows 0, 32, 64 and 96 are side by side, since one thread of ``mma`` holds four (PTX ISA,
-    block scaling; cuBLAS, "1D Block Scaling Factors Layout").
-    """
-    tile = row // 128 * -(-columns // 4) + k // 4
-    return tile * 512 + row % 32 * 16 + row % 128 // 32 * 4 + k % 4

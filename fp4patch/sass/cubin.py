@@ -9,7 +9,7 @@ from fp4patch.sass import grid
 from fp4patch.sass.error import SassError
 from fp4patch.sass.grid import Launch
 from fp4patch.sass.program import Kernel, run_program
-from fp4patch.sass.text import functions, opened, own_constants
+from fp4patch.sass.text import functions, opened, own_constants, own_shared, parameters
 from fp4patch.sass.translate import translate
 
 
@@ -34,6 +34,10 @@ class Cubin:
         except SassError as error:
             return "; ".join(part for part in (error.message, error.help) if part)
         return ""
+
+    def parameters(self, kernel: str) -> tuple[tuple[int, int], ...]:
+        """Return the offset and the size in bytes of each parameter of a kernel."""
+        return parameters(kernel, self.content)
 
     def execute(self, kernel: str, launch: Launch, *, compiler: Path | str = "gcc") -> list[bytes]:
         """Return the writable arrays as a launch of a kernel leaves them.
@@ -67,4 +71,5 @@ def _arch(content: bytes) -> tuple[int, int]:
 @lru_cache(maxsize=64)
 def _translated(cubin: Cubin, kernel: str) -> Kernel:
     words = own_constants(kernel, cubin.content)
-    return translate(cubin.listing, arch=cubin.arch, kernel=kernel, words=words, grid=True)
+    shared = own_shared(kernel, cubin.content)
+    return translate(cubin.listing, arch=cubin.arch, kernel=kernel, words=words, grid=True, shared=shared)

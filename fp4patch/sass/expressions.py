@@ -171,6 +171,8 @@ class Function:
     """It moves bits: ``folding`` knows where to."""
     grid: bool = False
     """It is in ``grid.c``, and not followed."""
+    thread: bool = False
+    """It takes the thread first."""
 
     def __call__(self, *arguments: Op) -> Op:
         """Return the function of arguments."""
@@ -192,7 +194,9 @@ _functions("fadd fmul", commutes=True)
 _functions("f2u_64 double_of_single", bits=64)
 _functions("single_of_half single_of_bfloat16 canonical_single_of_half")
 _functions("single_of_s32 single_of_u32 single_of_s32_upward single_of_u32_upward")
-_functions("to_half to_bfloat16 bfloat16_of_s32 half_of_e2m1 half_of_e4m3 half_of_e2m3 half_of_e3m2", bits=16)
+_functions(
+    "to_half to_bfloat16 bfloat16_of_s32 half_of_e2m1 half_of_e4m3 half_of_e5m2 half_of_e2m3 half_of_e3m2", bits=16
+)
 _functions("halves_of_singles halves_toward_zero bfloat16s_of_singles", packs=True)
 _functions("hmul2 hadd2", halves=2, commutes=True)
 _functions("hmnmx2 bmnmx2", halves=2)
@@ -203,20 +207,22 @@ _functions("to_e2m1", bits=4)
 _functions("to_e4m3 to_e5m2", bits=8)
 _functions("to_e2m3 to_e3m2", bits=6)
 _functions("stochastic")
-_functions("rcp rsq ex2 single_of_u64_upward own_constant", grid=True)
-_functions("to_ue8m0 bfloat16_of_ue8m0 to_bfloat16_upward", grid=True)
-_functions("load_8", bits=8)
-_functions("load_16", bits=16)
-_functions("load_32")
-_functions("aligned", bits=64)
+_functions(
+    "rcp rsq ex2 single_of_u64_upward bfloat16_of_ue8m0 to_bfloat16_upward popc leading leading_zeros reversed",
+    grid=True,
+)
+_functions("load_8", bits=8, thread=True)
+_functions("load_16", bits=16, thread=True)
+_functions("load_32", thread=True)
+_functions("aligned", bits=64, thread=True)
 for _memory in ("shared", "local"):
-    _functions(f"{_memory}_load_8", bits=8, grid=True)
-    _functions(f"{_memory}_load_16", bits=16, grid=True)
-    _functions(f"{_memory}_load_32 {_memory}_aligned", grid=True)
-_functions("shared_add", grid=True)
-
-_OF_THREADS = {"aligned", "shared_add"} | {name for name in FUNCTIONS if "_load_" in name or name.endswith("_aligned")}
-_OF_THREADS |= {name for name in FUNCTIONS if name.startswith("load_")}
+    _functions(f"{_memory}_load_8", bits=8, grid=True, thread=True)
+    _functions(f"{_memory}_load_16", bits=16, grid=True, thread=True)
+    _functions(f"{_memory}_load_32 {_memory}_aligned", grid=True, thread=True)
+_functions("bank", grid=True)
+_functions("own_constant to_ue8m0 global_atomic shared_atomic copy_async named_arrive", grid=True, thread=True)
+_functions("mbarrier_exchange mbarrier_changed", bits=64, grid=True, thread=True)
+_functions("mbarrier_done", bits=1, grid=True, thread=True)
 
 
 def function(name: str) -> Function:
@@ -316,7 +322,7 @@ def c(op: Op, named: dict[Op, str] | None = None) -> str:  # noqa: PLR0911 - one
         return f"({kind}{arguments[0]} < {kind}{arguments[1]})"
     if op.name in _C:
         return _C[op.name].format(*arguments)
-    of_thread = ["launch"] if function(op.name).name in _OF_THREADS else []
+    of_thread = ["launch"] if function(op.name).thread else []
     return f"{PREFIX}{op.name}({', '.join([*of_thread, *arguments])})"
 
 
@@ -353,7 +359,7 @@ def _effect(effect: Effect, named: dict[Op, str], at: int) -> list[str]:
         cast = f"(uint{effect.bits}_t)" if effect.bits < 32 else ""
         return [f"{PREFIX}{memory}store_{effect.bits}(launch, {c(effect.address, named)}, {cast}{value});"]
     if isinstance(effect, Check):
-        return [f'if (!{c(effect.holds, named)}) sass_stray("{effect.problem}", 0, 0);']
+        return [f'if (!{c(effect.holds, named)}) sass_problem(launch, "{effect.problem}");']
     given = [f"lane->source[{n}] = {c(one, named)};" for n, one in enumerate(effect.sources)]
     taken = [f"{to} = lane->result[{n}];" for to, n in effect.results]
     return [*given, f"SASS_WAIT({at:x}, SASS_{effect.kind});", *taken]

@@ -12,7 +12,9 @@ from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import Decoded, FunctionName, Integer, Listing, Register
 from fp4patch.sass.text import STEP
 
-BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
+ANY = frozenset({"BRA.U.ANY"})
+"""A branch of a whole warp, if its predicate holds for one thread."""
+BRANCH, EXIT = frozenset({"BRA", "BRA.U"}) | ANY, frozenset({"EXIT"})
 CALL, RETURN = frozenset({"CALL.REL.NOINC", "CALL.ABS.NOINC"}), frozenset({"RET.REL.NODEC", "RET.ABS.NODEC"})
 OPEN = frozenset({"BSSY", "BSSY.RECONVERGENT", "BSSY.RELIABLE"})
 MEET = frozenset({"BSYNC", "BSYNC.RECONVERGENT", "BSYNC.RELIABLE"})
@@ -93,7 +95,7 @@ def _formed(instruction: Decoded) -> None:
     kinds = _kinds(instruction)
     forms: Mapping[frozenset[str], Sequence[tuple[object, ...]]] = {
         BRANCH: [(Integer,), ("P", Integer), ("UP", Integer)],
-        CALL: [(Integer,)],
+        CALL: [(Integer,), ("R",)],
         RETURN: [("R", FunctionName), ("R", Integer)],
         EXIT: [()],
         OPEN: [("B", Integer)],
@@ -119,12 +121,16 @@ def _kinds(instruction: Decoded) -> tuple[object, ...]:
     return tuple(operand.file if isinstance(operand, Register) else type(operand) for operand in instruction.operands)
 
 
-def _next(instruction: Decoded, meets: Mapping[int, int], listing: Listing) -> tuple[int, ...]:
+def _next(  # noqa: PLR0911 - one return a kind of instruction
+    instruction: Decoded, meets: Mapping[int, int], listing: Listing
+) -> tuple[int, ...]:
     after = instruction.address + STEP
     opcode, maybe = instruction.opcode, instruction.predicate is not None
     if opcode in EXIT | RETURN:
         return (after,) if maybe else ()
     if opcode in CALL:
+        if not isinstance(instruction.operands[-1], Integer):
+            return ()  # a function of the system, which is not executed
         return (after, target(instruction))  # a subroutine comes back, with every barrier register as it was
     if opcode in BRANCH:
         return (after, target(instruction)) if maybe or len(instruction.operands) > 1 else (target(instruction),)

@@ -4,6 +4,7 @@ What a kernel is launched with is all here: indices and sizes of the grid, const
 the launch does not define is poison, including registers that nothing wrote.
 """
 
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,24 @@ from pathlib import Path
 from typing import Literal
 
 from fp4patch.sass.error import SassError
-from fp4patch.sass.program import STRAY, Kernel, compile_host, for_this_processor, run_program
+from fp4patch.sass.program import (
+    STRAY,
+    STUCK,
+    Kernel,
+    compile_host,
+    for_this_processor,
+    processors,
+    run_program,
+)
 
 Reciprocal = Literal["exact", "up", "down", "any"]
 """Result of MUFU.RCP: the rounded quotient, the float above or below it in magnitude, or any of the three."""
 
 RECIPROCALS: tuple[Reciprocal, ...] = ("exact", "up", "down", "any")
 _BANK = 0x2000
+_LOCAL = 1024
+WINDOW = 0x7EFF_0000_0000
+"""Address of constant bank 0 in global memory, where kernels find tensor maps among their parameters."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,8 @@ class Launch:
     arrays: tuple[Array, ...]
     reciprocal: Reciprocal = "exact"
     poison: int = 0x2545F491
+    shared: int = 0
+    """Bytes of shared memory besides the kernel's own."""
 
 
 def build(
@@ -55,10 +69,10 @@ def build(
     ``quick`` compiles in less time what runs in more.
     """
     here = resources.files("fp4patch.sass")
-    texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h")}
+    texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h", "mma.h")}
     texts["kernel.inc"] = kernel.c
     defined = [f"-DSASS_SHARED={kernel.layout.shared}", f"-DSASS_STACK={kernel.layout.stack}"]
-    defined += ["-DSASS_LOCAL"] if "sass_local_" in kernel.c else []
+    defined += [f"-DSASS_LOCAL={_LOCAL}"] if "sass_local_" in kernel.c else []
     options = ["-O0" if quick else "-Og", *for_this_processor(str(compiler)), *defined]
     compile_host(folder, texts, [str(compiler), *options, "grid.c", "-o", "grid", "-lm"], environ)
     return folder / "grid"
@@ -69,15 +83,18 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], fro
     ``conversions``. SassError where the kernel leaves its memory, or crashes."""
     bank = _bank(kernel, launch)
     number = RECIPROCALS.index(launch.reciprocal)
-    parts = [struct.pack("<9I", *launch.grid, *launch.block, number, launch.poison, len(bank)), bank]
+    parts = [
+        struct.pack("<10I", *launch.grid, *launch.block, number, launch.poison, _shared(kernel, launch), len(bank)),
+        bank,
+    ]
     parts.append(struct.pack("<I", len(launch.arrays)))
     for array in launch.arrays:
         parts += [struct.pack("<QQI", array.address, len(array.content), array.writable), array.content]
     job, result = program.parent / "launch", program.parent / "result"
     job.write_bytes(b"".join(parts))
-    status, out, _ = run_program([program, job, result])
-    if status == STRAY:
-        raise SassError(out.strip())
+    status, out, _ = run_program([program, job, result, str(processors())])
+    if status in (STRAY, STUCK):
+        raise _mistake(out, kernel)
     if status:
         raise SassError(f"the translated machine code did not run to its end: status {status}")
     content, found = result.read_bytes(), []
@@ -86,6 +103,46 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], fro
             found.append(content[: len(array.content)])
             content = content[len(array.content) :]
     return found, conversions(kernel) & frozenset(struct.unpack(f"<{len(content) // 4}I", content))
+
+
+_LIMITS = {(7, 5): 64, (8, 0): 163, (8, 6): 99, (8, 7): 163, (8, 9): 99}
+"""Shared memory of a block in KB (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
+
+
+def _shared(kernel: Kernel, launch: Launch) -> int:
+    """Return the bytes of shared memory of a block; SassError if there are not so many."""
+    arch = kernel.listing.arch
+    limit = _LIMITS.get(arch, 99 if arch[0] == 12 else 227) << 10
+    size = -(-kernel.shared // 16) * 16 + launch.shared
+    if size > limit:
+        raise SassError(f"{size:,} bytes of shared memory for a block", help=f"sm_{arch[0]}{arch[1]} has {limit:,}")
+    return size
+
+
+def _mistake(out: str, kernel: Kernel) -> SassError:
+    """Return an error with the instructions that the program names by line or address."""
+    first, _, place = out.strip().partition("\n")
+    texts = {one.address: f"{one.address:#06x} {one.text}" for one in kernel.listing.instructions}
+    if found := _LINE.fullmatch(place):
+        lines = kernel.c.splitlines()[: int(found["line"])]
+        comment = next((_COMMENT.search(line) for line in reversed(lines) if _COMMENT.search(line)), None)
+        where = texts.get(int(comment["address"], 16), "") if comment else ""
+        return SassError(first, help=f"{where}, block {found['block']}, thread {found['thread']}")
+    waits = [
+        f"block {found['block']}, warp {found['warp']}: {found['threads']} threads wait at "
+        f"{texts.get(int(found['at'], 16), found['at'])}"
+        for found in map(_STUCK.fullmatch, out.strip().splitlines())
+        if found
+    ]
+    return SassError("all threads wait for one another", help="\n".join(waits[:20]))
+
+
+# Example: line 12 block 0 0 0 thread 3 0 0
+_LINE = re.compile(r"line (?P<line>\d+) block (?P<block>[\d ]+) thread (?P<thread>[\d ]+)")
+# Example: /* 0x0120 STG.E desc[UR4][R2.64], R5 */
+_COMMENT = re.compile(r"/\* (?P<address>0x[0-9a-f]+) .*\*/")
+# Example: stuck block 0 0 0 warp 1 threads 32 at 0x120
+_STUCK = re.compile(r"stuck block (?P<block>[\d ]+) warp (?P<warp>\d+) threads (?P<threads>\d+) at (?P<at>0x[0-9a-f]+)")
 
 
 def conversions(kernel: Kernel) -> frozenset[int]:
@@ -102,6 +159,10 @@ def _bank(kernel: Kernel, launch: Launch) -> bytes:
     layout = kernel.layout
     struct.pack_into("<3I", bank, layout.block_size, *launch.block)
     struct.pack_into("<3I", bank, layout.grid_size, *launch.grid)
+    if layout.window is not None:
+        struct.pack_into("<Q", bank, layout.window, WINDOW + layout.parameters)
+    if layout.cluster is not None:
+        struct.pack_into("<3I4x3f4x3II", bank, layout.cluster, 1, 1, 1, 1.0, 1.0, 1.0, *launch.grid, 1)
     bank[layout.parameters : layout.parameters + len(launch.parameters)] = launch.parameters
     return bytes(bank)
 

@@ -190,8 +190,8 @@ def _decoded(one: Instruction, address: int, labels: Mapping[str, int]) -> Decod
     text = " ".join(part for part in (one.predicate, one.opcode, operands) if part)
     where = f"{address:#06x} {text}"
     parts = _split(operands)
-    if one.opcode == "P2R":  # P2R R0, PR, RZ, 0x2: all predicates, which the opcode states
-        parts = [part for part in parts if part != "PR"]
+    if one.opcode in ("P2R", "UP2UR", "R2P"):  # P2R R0, PR, RZ, 0x2: all predicates, which the opcode states
+        parts = [part for part in parts if part not in ("PR", "UPR")]
     return Decoded(
         address=address,
         opcode=one.opcode,
@@ -210,7 +210,7 @@ def _split(operands: str) -> list[str]:
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
     # .reuse applies to a cache, not to the value
-    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16|F32x2\.HI_LO(?:\.NP)?|F32))?(?:\.reuse)?"
+    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|ROW|COL|X4|X8|X16|F32x2\.HI_LO(?:\.NP)?|F32))?(?:\.reuse)?"
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 # Example: -1.5e-05
@@ -225,12 +225,14 @@ _MEMORY = re.compile(
     r"(?:desc\[(?P<descriptor>UR\d+)\])?"
     r"\[(?P<base>U?R(?:Z|\d+)(?:\.(?:64|X4|X8|X16))?)(?:\+(?P<uniform>UR(?:Z|\d+)))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
 )
-_SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+")
+_RETURN = {"Rpc.LO": Register("R", 256), "Rpc.HI": Register("R", 257)}
+"""The register of the return address, behind all others: code also keeps other values in it."""
+_SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+|SB\d|desc\[UR\d+\]")
 _SYMBOL = re.compile(r"[$_a-z][$\w]*")
 
 
 def _operand(text: str, where: str) -> Operand:  # noqa: PLR0911 - one return a form
-    if register := _register(text):
+    if register := _register(text) or _RETURN.get(text):
         return register
     if _INTEGER.fullmatch(text):
         return Integer(int(text, 16))

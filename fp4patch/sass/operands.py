@@ -28,13 +28,28 @@ class Layout:
     pairs of registers."""
     shared: int
     """Start of a kernel's own shared memory."""
+    window: int | None = None
+    """Address of the parameters in global memory: 8 bytes."""
+    cluster: int | None = None
+    """Words about clusters, of which there are none here: three sizes in blocks, their reciprocals, and so on."""
 
 
-_BLACKWELL = Layout(block_size=0x360, grid_size=0x370, parameters=0x380, stack=0x37C, descriptor=0x358, shared=0x400)
+_BLACKWELL = Layout(
+    block_size=0x360,
+    grid_size=0x370,
+    parameters=0x380,
+    stack=0x37C,
+    descriptor=0x358,
+    shared=0x400,
+    window=0x348,
+    cluster=0x2A0,
+)
 LAYOUTS = {
     7: Layout(block_size=0x00, grid_size=0x0C, parameters=0x160, stack=0x28, descriptor=None, shared=0),
     8: Layout(block_size=0x00, grid_size=0x0C, parameters=0x160, stack=0x28, descriptor=0x118, shared=0),
-    9: Layout(block_size=0x00, grid_size=0x0C, parameters=0x210, stack=0x28, descriptor=0x208, shared=0x400),
+    9: Layout(
+        block_size=0x00, grid_size=0x0C, parameters=0x210, stack=0x28, descriptor=0x208, shared=0x400, window=0x198
+    ),
     10: _BLACKWELL,
     12: _BLACKWELL,
 }
@@ -55,8 +70,14 @@ def name(register: Register) -> str:
 class Operands:
     """Takes an instruction's operands one by one, and refuses what is left over or of the wrong kind."""
 
-    def __init__(self, instruction: Decoded, layout: Layout, *, grid: bool = False) -> None:
+    def __init__(
+        self, instruction: Decoded, layout: Layout, *, grid: bool = False, arch: tuple[int, int] = (9, 0)
+    ) -> None:
         self._rest = list(instruction.operands)
+        self.arch = arch
+        """Compute capability."""
+        self.guard: Op | None = None
+        """Predicate of the instruction."""
         self.layout = layout
         self.at = instruction.address
         self.grid = grid
@@ -121,12 +142,20 @@ class Operands:
             raise Lacks(f"its destination is no aligned group of {words}")
         return [self._to(Register(register.file, register.index + i)) for i in range(words)]
 
+    def to_group(self, words: int) -> list[str]:
+        """Return the variables of a destination of registers that follow one another; empty for RZ."""
+        return [self._to(one) for one in self._group(words, "") if one.index is not None]
+
     def to_predicate(self) -> str:
         """Return the variable of a destination; empty for PT."""
         register = self._take("predicate")
         if not (isinstance(register, Register) and register.file in ("P", "UP") and not register.inverted):
             raise Lacks("its destination is not a predicate")
         return "" if register.index is None else self._to(register)
+
+    def named_predicate(self, number: int) -> str:
+        """Return the variable of a predicate that no operand names, as a destination."""
+        return self._to(Register("P", number))
 
     # sources
 
@@ -142,6 +171,33 @@ class Operands:
         if register.index % words:
             raise Lacks(f"what it stores is no aligned group of {words}")
         return [self._named(Register(register.file, register.index + i)) for i in range(words)]
+
+    def group(self, words: int, part: str = "") -> list[Op]:
+        """Return registers that follow one another; zeros for RZ."""
+        return [ZERO if one.index is None else self._named(one) for one in self._group(words, part)]
+
+    def _group(self, words: int, part: str) -> list[Register]:
+        register = self._take("group of registers")
+        plain = replace(register, part="") if isinstance(register, Register) and register.part == part else register
+        if not (is_plain(plain, "R", "UR") and isinstance(plain, Register)):
+            raise Lacks("an operand is not a group of registers")
+        if plain.index is None:
+            return [plain] * words
+        return [replace(plain, index=plain.index + step) for step in range(words)]
+
+    def registers_from(self, words: int) -> list[Op]:
+        """Return uniform registers that follow one another, of which the first stands in brackets."""
+        memory = self._take("registers")
+        if not isinstance(memory, Memory) or memory != Memory(Register("UR", memory.base.index)):
+            raise Lacks("an operand is not a uniform register in brackets")
+        index = memory.base.index
+        if index is None:
+            raise Lacks("an operand is URZ in brackets")
+        return [self._named(Register("UR", index + step)) for step in range(words)]
+
+    def drop(self) -> None:
+        """Take what is left, of an instruction that does nothing here."""
+        self._rest = []
 
     def truth(self) -> Op:
         """Return a predicate as 0 or 1."""
@@ -325,13 +381,19 @@ class Operands:
         source = self._take("constant")
         if not isinstance(source, Constant) or source.negated or source.absolute or source.inverted:
             raise Lacks("its source is not a place in a constant bank")
-        if source.bank != _OWN and source.register and source.register.index is not None:
+        if source.bank != _OWN and source.register and source.register.index is not None and not self.grid:
             raise Lacks("its place in the constant bank is computed")
         return source
 
-    def address(self) -> Op:
-        """Return a global address, 64 bits."""
+    def address(self, *, anywhere: bool = False) -> Op:
+        """Return a global address, 64 bits; ``anywhere``: a pair of registers may stand there without a descriptor."""
         memory = self._take("address")
+        if (
+            anywhere
+            and isinstance(memory, Memory)
+            and memory == Memory(Register("R", memory.base.index), memory.offset)
+        ):
+            return self._pair(memory.base) + memory.offset
         marked = self.layout.descriptor is not None or (isinstance(memory, Memory) and memory.uniform)
         if not isinstance(memory, Memory) or memory.base.part != ("64" if marked else ""):
             raise Lacks("its address is not a pair of registers")
@@ -402,8 +464,11 @@ class Operands:
             if place.register and place.register.index is not None:
                 at = self._named(place.register) + at
             return FUNCTIONS["own_constant"](at)
+        if place.bank == 0 and self.grid and place.register and place.register.index is not None:
+            return FUNCTIONS["bank"](self._named(place.register) + offset)
         known = (
             offset == self.layout.stack
+            or (self.layout.window is not None and offset - self.layout.window in (0, 4) and self.grid)
             or (self.layout.descriptor is not None and offset - self.layout.descriptor in (0, 4))
             or any(at <= offset < at + 12 for at in (self.layout.block_size, self.layout.grid_size))
             or self.layout.parameters <= offset < self.layout.parameters + PARAMETERS_END

@@ -1,5 +1,6 @@
 """What is common to the programs that run translated machine code on the host: the kernel, and the compiler's flags."""
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,13 @@ from fp4patch.sass.operands import Layout
 _LANGUAGE = ("-x", "c", "-std=gnu11", "-pthread", "-w", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-fast-math")
 STRAY = 3
 """The program's exit status where a kernel leaves its memory."""
+STUCK = 4
+"""Its exit status where all threads wait for one another."""
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,8 @@ class Kernel:
     layout: Layout
     listing: Listing
     """Its source."""
+    shared: int = 48 << 10
+    """Bytes of its own shared memory."""
 
 
 def compile_host(

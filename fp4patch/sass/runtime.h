@@ -22,11 +22,12 @@ struct launch {
   const uint8_t *constants; /* constant bank 0, as the driver lays it out */
   uint32_t tid_x, ctaid_x, ntid_x, nctaid_x;
   uint32_t tid_y, tid_z, ctaid_y, ctaid_z, laneid; /* of grids alone */
+  struct block *block;
 };
 
 /* Executed before every jump backwards: a limit of the run time defines it. */
 #ifndef SASS_BACKWARD
-#define SASS_BACKWARD
+#define SASS_BACKWARD(place)
 #endif
 
 /* What EXIT does; and a RET to where no CALL stands. */
@@ -460,6 +461,11 @@ SASS_FN uint32_t sass_half_of_e4m3(uint32_t byte) {
   const uint32_t magnitude = byte & 127u;
   const float number = sass_single(magnitude << 20) * 0x1p120f; /* exponents of E4M3 are 120 too small for a float's */
   return magnitude == 127u ? (uint32_t)SASS_HALF_NAN : (byte & 128u) << 8 | sass_half_of(number);
+}
+
+/* An E5M2 code is the upper byte of a half. */
+SASS_FN uint32_t sass_half_of_e5m2(uint32_t byte) {
+  return (byte & 127u) > 0x7cu ? (uint32_t)SASS_HALF_NAN : byte << 8;
 }
 
 /* An FP6 code, the lower six bits of a byte, as a half: exact. */

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import product
 from operator import add, or_
+from typing import Literal
 
 from fp4patch.sass.expressions import (
     FALSE,
     FUNCTIONS,
     POISON,
-    TRUE,
     ZERO,
-    Check,
     Effect,
     Op,
     Set,
@@ -56,6 +55,8 @@ class Semantics:
     """Source of the entry; "by experiment" if it is not documented."""
     family: object = None
     """Equal for entries that differ in a number, a width or a relation alone."""
+    joins: bool = False
+    """Threads for which its predicate does not hold wait with the others, and take part."""
 
 
 TABLE: dict[str, Semantics] = {}
@@ -169,17 +170,18 @@ def _zero(words: int) -> Emit:
     def emit(o: Operands) -> list[Effect]:
         to, register = o.to(words), o.special()
         o.end()
-        if register != "SRZ":
+        if register != "SRZ" and (register != "SR_CgaSize" or words == 2 or not o.grid):
             raise Lacks(f"special register {register}")
         return [Set(one, ZERO) for one in to]
 
     return emit
 
 
+_CLUSTER = "; SR_CgaSize selects words of constant bank 0 about clusters: by experiment, ptxas of %cluster_nctaid"
 _entry("CS2R", "CUDA Binary Utilities: move special register to register; SRZ is zero, in a pair: by experiment")(
     _zero(2)
 )
-_entry("CS2R.32", "CUDA Binary Utilities: move special register to register; SRZ is zero")(_zero(1))
+_entry("CS2R.32", "CUDA Binary Utilities: move special register to register; SRZ is zero" + _CLUSTER)(_zero(1))
 
 
 def _load_constant(words: int) -> Emit:
@@ -227,6 +229,9 @@ def _store(bits: int) -> Emit:
     return emit
 
 
+_STRONG = tuple(f".STRONG.{scope}" for scope in ("CTA", "SM", "GPU", "SYS"))
+
+
 @_entry(("LDC.U8", "LDCU.U8", "ULDC.U8"), _LOADS_CONSTANTS)
 def _load_constant_byte(o: Operands) -> list[Effect]:
     to, place = o.to(), o.constant()
@@ -237,14 +242,14 @@ def _load_constant_byte(o: Operands) -> list[Effect]:
 
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
     _entry(
-        [f"LDG.E{_suffix}{kind}" for kind in ("", ".CONSTANT", ".SYS", ".CONSTANT.SYS")],
-        "PTX ISA, ld.global; .SYS is the scope in which it is ordered",
+        [f"LDG.E{_suffix}{kind}" for kind in ("", ".CONSTANT", ".SYS", ".CONSTANT.SYS", *_STRONG)],
+        "PTX ISA, ld.global; .SYS and .STRONG are the scope in which it is ordered",
     )(_load(_bits))
-    _entry((f"STG.E{_suffix}", f"STG.E{_suffix}.SYS"), "PTX ISA, st.global")(_store(_bits))
+    _entry([f"STG.E{_suffix}{kind}" for kind in ("", ".SYS", *_STRONG)], "PTX ISA, st.global")(_store(_bits))
 
 
 @_entry(
-    ("LDG.E.ENL2.256", "LDG.E.ENL2.256.CONSTANT"),
+    [f"LDG.E.ENL2.256{kind}" for kind in ("", ".CONSTANT", *_STRONG)],
     "PTX ISA, ld.global.v8.b32; the second group is from the lower address, as ptxas uses it (test_pairs.py)",
 )
 def _load_256(o: Operands) -> list[Effect]:
@@ -300,45 +305,6 @@ for _mode in ("UP", "DOWN", "BFLY", "IDX"):
     _entry(f"SHFL.{_mode}", "PTX ISA, shfl.sync; the order of operands by experiment")(_shfl(_mode))
 
 
-@_entry(("BAR.SYNC", "BAR.SYNC.DEFER_BLOCKING"), "PTX ISA, barrier.sync of all threads of a block")
-def _bar_sync(o: Operands) -> list[Effect]:
-    o.only_in_a_grid()
-    number_, threads = o.immediate(), o.immediate() if len(o) else None
-    if number_ and threads is None:
-        raise Lacks("another barrier than 0")
-    o.end()
-    x, y, z = (o.word_of_bank(o.layout.block_size + 4 * axis) for axis in range(3))
-    some: list[Effect] = (
-        [] if threads is None else [Check(equal(x * y * z, number(threads)), "barrier of some threads")]
-    )
-    return [*some, Wait("BARRIER", ())]
-
-
-@_entry("ELECT", "PTX ISA, elect.sync: one thread of a warp, here the first; the mask is not used")
-def _elect(o: Operands) -> list[Effect]:
-    o.only_in_a_grid()
-    to, mask, among = o.to_predicate(), o.to(), o.truth()
-    o.end()
-    if mask or among != TRUE:
-        raise Lacks("the threads to choose from")
-    return _set_all((to, equal(index("laneid"), ZERO)))
-
-
-_R2UR = "CUDA Binary Utilities: a register that all threads of a warp agree on, to a uniform one"
-_gives("R2UR", _R2UR, _same, WORD, grid=True)
-
-
-def _atoms(o: Operands) -> list[Effect]:
-    o.only_in_a_grid()
-    to, place = o.to(), o.shared_address()
-    by = o.word() if len(o) else number(1)
-    o.end()
-    return [Set(to[0] if to else "", F["shared_add"](place, by))]
-
-
-_entry(("ATOMS.ADD", "ATOMS.POPC.INC.32"), "PTX ISA, atom.shared.add; .INC adds one for each thread")(_atoms)
-
-
 @_entry(
     ("NOP", "ACQBULK", "PREEXIT", "WARPSYNC.ALL"),
     "CUDA Binary Utilities: no operation; PTX ISA, griddepcontrol, bar.warp.sync",
@@ -369,14 +335,27 @@ def _bmov_clear(o: Operands) -> list[Effect]:
     return []
 
 
-@_entry("P2R", "CUDA Binary Utilities: move predicate register to register; those of a mask, each at its bit")
+_P2R = "CUDA Binary Utilities: move predicate register to register; those of a mask, each at its bit"
+
+
+@_entry(("P2R", "UP2UR"), _P2R)
 def _p2r(o: Operands) -> list[Effect]:
     to, a, mask = o.to(), o.word(), o.immediate()
     o.end()
+    file: Literal["P", "UP"] = "UP" if to and to[0].startswith("u") else "P"
     if not 0 < mask < 1 << _PREDICATES:
         raise Lacks("its mask names other bits than those of predicates")
-    chosen = [o.value(Register("P", n)) << n for n in range(_PREDICATES) if mask >> n & 1]
+    chosen = [o.value(Register(file, n)) << n for n in range(_PREDICATES) if mask >> n & 1]
     return _set(to, reduce(or_, chosen, a & ~mask & 0xFFFF_FFFF))
+
+
+@_entry("R2P", "CUDA Binary Utilities: move register to predicate registers; those of a mask, each from its bit")
+def _r2p(o: Operands) -> list[Effect]:
+    a, mask = o.word(), o.immediate()
+    o.end()
+    if not 0 < mask < 1 << _PREDICATES:
+        raise Lacks("its mask names other bits than those of predicates")
+    return [Set(o.named_predicate(n), a >> n & number(1, 1)) for n in range(_PREDICATES) if mask >> n & 1]
 
 
 _PREDICATES = 7
@@ -731,7 +710,8 @@ def _of_floats(relation: str, a: Op, b: Op) -> Op:
 _UNORDERED = (*_RELATIONS, *(f"{relation}U" for relation in _RELATIONS))
 for _relation, _name in product((*_UNORDERED, "NUM", "NAN"), _JOINED):
     _fsetp = partial(_of_floats, _relation)
-    _setp(f"FSETP.{_relation}.{_name}", "PTX ISA, setp", _fsetp, _name, SINGLE, SINGLE)
+    _opcode = f"FSETP.{_relation}.{_name}"
+    _setp((_opcode, f"U{_opcode}"), "PTX ISA, setp", _fsetp, _name, SINGLE, SINGLE)
     _setp(f"FSETP.{_relation}.FTZ.{_name}", "PTX ISA, setp.ftz", _fsetp, _name, FLUSHED, FLUSHED)
 
 
@@ -1010,6 +990,7 @@ _nibbles = _UNPACKED.format("f16x2.e2m1x2", "nibble")
 _gives("F2FP.F16.E2M1.UNPACK_B", _nibbles, _unpacked("half_of_e2m1", 4), Operands.byte, family="F2FP.F16.E2M1")
 for _opcode, _function, _types in (
     ("F2FP.F16.E4M3.UNPACK_B", "half_of_e4m3", "f16x2.e4m3x2"),
+    ("F2FP.F16.E5M2.UNPACK_B", "half_of_e5m2", "f16x2.e5m2x2"),
     ("F2FP.F16.E2M3.UNPACK_B", "half_of_e2m3", "f16x2.e2m3x2"),
     ("F2FP.F16.E3M2.UNPACK_B", "half_of_e3m2", "f16x2.e3m2x2"),
     ("F2FP.BF16.E8.UNPACK_B", "bfloat16_of_ue8m0", "bf16x2.ue8m0x2"),
@@ -1021,7 +1002,7 @@ _F2I = "PTX ISA, cvt.rni.s32.f32: to nearest even, saturated, NaN is 0; .NTZ by 
 _gives("F2I.NTZ", _F2I, F["f2i"], SINGLE)
 
 _TO_U32 = "PTX ISA, cvt.rzi.{}u32.f32: toward zero, saturated, NaN is 0"
-_gives("F2I.U32.TRUNC.NTZ", _TO_U32.format(""), F["f2u"], SINGLE)
+_gives(("F2I.U32.TRUNC.NTZ", "UF2I.U32.TRUNC.NTZ"), _TO_U32.format(""), F["f2u"], SINGLE)
 _gives(("F2I.FTZ.U32.TRUNC.NTZ", "UF2I.FTZ.U32.TRUNC.NTZ"), _TO_U32.format("ftz."), F["f2u"], FLUSHED)
 
 
@@ -1039,8 +1020,8 @@ def _lower(name: str) -> Value:
 
 _LOW = "PTX ISA, cvt.{}: the low half; of the high one nothing is documented, so it is poison"
 _gives("I2F.BF16", _LOW.format("rn.bf16.s32"), _lower("bfloat16_of_s32"), WORD, family="I2F.BF16")
-_gives("I2FP.F32.U32", "PTX ISA, cvt.rn.f32.u32", F["single_of_u32"], WORD)
-_gives("I2FP.F32.S32", "PTX ISA, cvt.rn.f32.s32", F["single_of_s32"], WORD)
+_gives(("I2FP.F32.U32", "UI2FP.F32.U32"), "PTX ISA, cvt.rn.f32.u32", F["single_of_u32"], WORD)
+_gives(("I2FP.F32.S32", "UI2FP.F32.S32"), "PTX ISA, cvt.rn.f32.s32", F["single_of_s32"], WORD)
 _gives("F2F.F16.F32", _LOW.format("rn.f16.f32"), _lower("to_half"), SINGLE, family="F2F.F16.F32")
 _gives("F2F.BF16.F32", _LOW.format("rn.bf16.f32"), _lower("to_bfloat16"), SINGLE, family="F2F.BF16.F32")
 _UPWARD = "PTX ISA, cvt.rp.bf16.f32, as F2F.BF16.F32: the float that is not below"

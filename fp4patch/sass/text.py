@@ -219,6 +219,31 @@ def own_constants(kernel: str, cubin: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(content) // 4}I", content[: len(content) // 4 * 4])
 
 
+def own_shared(kernel: str, cubin: bytes) -> int:
+    """Return the bytes of a kernel's own shared memory, with those of the system before them."""
+    with opened(cubin) as file:
+        return next((one.size for one in file.sections if file.name(one) == f".nv.shared.{kernel}"), 0)
+
+
+_PARAMETER = 0x1704  # EIATTR_KPARAM_INFO with a size
+
+
+def parameters(kernel: str, cubin: bytes) -> tuple[tuple[int, int], ...]:
+    """Return the offset and the size in bytes of each parameter of a kernel (EIATTR_KPARAM_INFO)."""
+    found = dict[int, tuple[int, int]]()
+    with opened(cubin) as file:
+        sections = [section for section in file.sections if file.name(section) == f".nv.info.{kernel}"]
+        content = file.content(sections[0]) if sections else b""
+    at = 0
+    while at + 4 <= len(content):
+        form, kind, size = struct.unpack_from("<BBH", content, at)
+        if (kind << 8 | form) == _PARAMETER:
+            _, ordinal, offset, features = struct.unpack_from("<IHHI", content, at + 4)
+            found[ordinal] = (offset, features >> 18)
+        at += 4 + (size if form == 4 else 0)
+    return tuple(found[ordinal] for ordinal in sorted(found))
+
+
 _FUNCTION = 2  # the type in st_info
 
 

@@ -4,17 +4,19 @@ Registers become local variables, blocks labels, and each instruction its entry 
 machine code beside it. The result needs ``runtime.h``, and nothing else.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import resources
 
 from fp4patch.sass import flow as control
 from fp4patch.sass.error import SassError
-from fp4patch.sass.expressions import Wait, c, statements
-from fp4patch.sass.listing import Decoded, read
+from fp4patch.sass.expressions import c, statements
+from fp4patch.sass.listing import Decoded, Integer, read
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
 from fp4patch.sass.program import Kernel
 from fp4patch.sass.semantics import TABLE
+from fp4patch.sass.warps import TABLE as OF_WARPS
 
 RUNTIME = "runtime.h"
 """The header that the C includes."""
@@ -22,7 +24,7 @@ RUNTIME = "runtime.h"
 LANE = """\
 struct lane {
   uint32_t registers[SASS_REGISTERS];
-  uint32_t at, kind, done;           /* where the thread waits, and for what */
+  uint32_t at, line, kind, done, jumps; /* where the thread waits, and for what */
   uint32_t source[SASS_SOURCES], result[SASS_RESULTS]; /* what it gave, and what it got */
 };"""
 
@@ -47,12 +49,14 @@ def translate(
     kernel: str = "",
     words: tuple[int, ...] = (),
     grid: bool = False,
+    shared: int | None = None,
 ) -> Kernel:
     """C (gnu11) of one kernel of a cubin, from what ``nvdisasm -c`` wrote.
 
     LDG and STG take addresses as the host's own; constants come from ``launch->constants``, indices from ``launch``.
     ``grid``: for whole blocks of threads, which exchange values; each thread returns where it waits for others, and is
-    called again. ``words`` are the kernel's own constants, which only a grid can read. Unsupported, with every opcode
+    called again. ``words`` are the kernel's own constants, and ``shared`` the bytes of its section
+    of shared memory (else 48 KB), which only a grid can use. Unsupported, with every opcode
     and operand form that the table does not have; SassError if the listing is not understood.
     """
     listing = read(text, arch=arch, kernel=kernel, words=words)
@@ -65,11 +69,13 @@ def translate(
     try:
         graph = control.flow(listing)
     except SassError:
-        _statements(listing.instructions, layout, grid=grid)  # an unknown opcode is the reason, where there is one
+        _statements(
+            listing.instructions, layout, grid=grid, arch=listing.arch
+        )  # an unknown opcode is the reason, where there is one
         raise
     reached = {instruction.address: instruction for block in graph.blocks for instruction in block.instructions}
-    code = _statements(reached.values(), layout, grid=grid)
-    lines = [*(_table(words) if grid else []), *_head(code, grid=grid)]
+    code = _statements(reached.values(), layout, grid=grid, arch=listing.arch)
+    lines = list[str]()
     for number, block in enumerate(graph.blocks):
         after = graph.blocks[number + 1].start if number + 1 < len(graph.blocks) else None
         lines.append(f"{_label(block.start)}:;")
@@ -80,8 +86,19 @@ def translate(
                 lines += code.statements[instruction.address]
         if block.goes_to and block.instructions[-1].opcode not in control.CONTROL and block.goes_to != (after,):
             lines.append(f"  goto {_label(block.goes_to[0])};")
+    head = [*(_table(words) if grid else []), *_head(code.variables, _waits(lines) if grid else None)]
     lines += _tail(code.variables) if grid else ["}"]
-    return Kernel("\n".join([*lines, ""]), layout, listing)
+    own = 48 << 10 if shared is None else max(0, shared - layout.shared)
+    return Kernel("\n".join([*head, *lines, ""]), layout, listing, own)
+
+
+# Example: SASS_WAIT(1a0
+_WAIT = re.compile(r"\bSASS_(?:WAIT|BACKWARD)\(([0-9a-f]+)\b")
+
+
+def _waits(lines: Iterable[str]) -> list[str]:
+    """Return the addresses at which a thread may wait, and be called again."""
+    return [found[1] for line in lines for found in _WAIT.finditer(line)]
 
 
 @dataclass
@@ -90,23 +107,21 @@ class _Code:
 
     statements: dict[int, list[str]] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
-    waits: list[int] = field(default_factory=list)
-    """Addresses at which a thread waits for others."""
 
 
-def _statements(instructions: Iterable[Decoded], layout: Layout, *, grid: bool) -> _Code:
+def _statements(instructions: Iterable[Decoded], layout: Layout, *, grid: bool, arch: tuple[int, int]) -> _Code:
     code = _Code()
     lacking: dict[tuple[str, str], Decoded] = {}
     for instruction in instructions:
-        operands = Operands(instruction, layout, grid=grid)
+        operands = Operands(instruction, layout, grid=grid, arch=arch)
         try:
             if instruction.opcode not in control.CONTROL:
-                code.statements[instruction.address] = _statement(instruction, operands, code.waits)
+                code.statements[instruction.address] = _statement(instruction, operands)
             elif instruction.predicate:
                 operands.value(instruction.predicate)
             if instruction.opcode in control.BRANCH and operands.peek_predicate():
                 operands.truth()
-            if instruction.opcode in control.INDEXED | control.DIVERGENT:
+            if instruction.opcode in control.INDEXED | control.DIVERGENT | control.ANY:
                 operands.only_in_a_grid()
             if instruction.opcode in control.RETURN | control.INDEXED:
                 operands.word()
@@ -124,13 +139,13 @@ def _unsupported(lacking: dict[tuple[str, str], Decoded]) -> Unsupported:
     return Unsupported(f"the executor does not support {', '.join(opcodes)}", lacking=reasons)
 
 
-def _statement(instruction: Decoded, operands: Operands, waits: list[int]) -> list[str]:
-    known = TABLE.get(instruction.opcode)
+def _statement(instruction: Decoded, operands: Operands) -> list[str]:
+    known = (OF_WARPS.get(instruction.opcode) if operands.grid else None) or TABLE.get(instruction.opcode)
     if known is None:
         raise Lacks("no such opcode in the table")
-    guard = c(operands.value(instruction.predicate)) if instruction.predicate else ""
+    operands.guard = operands.value(instruction.predicate) if instruction.predicate else None
+    guard = c(operands.guard) if operands.guard and not known.joins else ""
     effects = known.emit(operands)
-    waits += [instruction.address for effect in effects if isinstance(effect, Wait)]
     body = statements(effects, instruction.address)
     head, comment = f"  if ({guard}) {{" if guard else "  {", instruction.text.replace("*/", "* /")
     return [f"  /* {instruction.address:#06x} {comment} */", f"{head} {body} }}"] if body else []
@@ -146,6 +161,8 @@ def _jump(instruction: Decoded, graph: control.Flow, after: int | None, operands
     elif instruction.opcode in control.RETURN:
         cases = " ".join(f"case {place:#x}: goto {_label(place)};" for place in graph.returns)
         action = f"switch ({c(operands.word())}) {{ {cases} default: SASS_LOST; }}"
+    elif instruction.opcode in control.CALL and not isinstance(instruction.operands[-1], Integer):
+        action = "SASS_LOST;"
     elif instruction.opcode in control.INDEXED:
         places = control.indexed(instruction, graph.listing)
         cases = " ".join(f"case {value:#x}: goto {_label(place)};" for value, place in places.items())
@@ -159,9 +176,13 @@ def _jump(instruction: Decoded, graph: control.Flow, after: int | None, operands
                 conditions.append(c(operands.truth()))
         if there == after:
             return []
-        back = "SASS_BACKWARD; " if there <= instruction.address else ""
+        back = f"SASS_BACKWARD({instruction.address:x}); " if there <= instruction.address else ""
         action = f"{back}goto {_label(there)};"
-    return [f"  if ({' & '.join(f'({one})' for one in conditions)}) {{ {action} }}" if conditions else f"  {action}"]
+    condition = " & ".join(f"({one})" for one in conditions)
+    if instruction.opcode in control.ANY:
+        asked = f"lane->source[0] = {condition}; SASS_WAIT({instruction.address:x}, SASS_VOTE);"
+        return [f"  {{ {asked} if (lane->result[1]) goto {_label(there)}; }}"]
+    return [f"  if ({condition}) {{ {action} }}" if conditions else f"  {action}"]
 
 
 def _table(words: tuple[int, ...]) -> list[str]:
@@ -178,16 +199,16 @@ def _ordered(variables: Iterable[str]) -> list[str]:
     return sorted(variables, key=lambda one: (one.rstrip("0123456789"), int(one.lstrip("urp"))))
 
 
-def _head(code: _Code, *, grid: bool) -> list[str]:
+def _head(variables: Iterable[str], waits: Iterable[str] | None) -> list[str]:
     """Return the beginning of the function: what a register holds that nothing wrote is poison, which must not
     matter."""
-    ordered = _ordered(code.variables)
-    initial = "lane->registers[{}]" if grid else "sass_poison(launch, {})"
+    ordered = _ordered(variables)
+    initial = "sass_poison(launch, {})" if waits is None else "lane->registers[{}]"
     declared = [
         f"  uint32_t {one} = {initial.format(number)}{' & 1u' if 'p' in one else ''};"
         for number, one in enumerate(ordered)
     ]
-    if not grid:
+    if waits is None:
         return ["static void SASS_KERNEL(const struct launch *launch) {", "  (void)launch;", *declared]
     return [
         f"enum {{ SASS_REGISTERS = {len(ordered) or 1} }};",
@@ -196,7 +217,7 @@ def _head(code: _Code, *, grid: bool) -> list[str]:
         "  (void)launch;",
         *declared,
         "  switch (lane->at) {",
-        *(f"    case {at:#x}: goto resume_{at:x};" for at in code.waits),
+        *(f"    case 0x{at}: goto resume_{at};" for at in waits),
         "  }",
     ]
 

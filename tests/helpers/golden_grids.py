@@ -2,6 +2,7 @@
 
 import random
 import struct
+from collections.abc import Callable
 from typing import Any
 
 
@@ -14,10 +15,17 @@ def content(array: dict[str, Any]) -> bytes:
     return bytes(a & b for a, b in zip(words, struct.pack("<H", mask) * (len(words) // 2), strict=True))
 
 
-def parameter(one: list[Any], arrays: list[int]) -> bytes:
-    """Return a parameter's bytes: a list of fields, each an array's number, or a format of ``struct`` and a value."""
-    packed = [
-        struct.pack("<Q", arrays[field]) if isinstance(field, int) else struct.pack(f"<{field[0]}", field[1])
-        for field in one
-    ]
+def parameter(one: list[Any], arrays: list[int], encoded: Callable[[dict[str, Any], int], bytes]) -> bytes:
+    """Return a parameter's bytes: a list of fields.
+
+    Each is an array's number, a tensor map of an array, or a format of ``struct`` and a value.
+    """
+    packed = []
+    for field in one:
+        if isinstance(field, dict):
+            packed.append(encoded(field, arrays[field["array"]]))
+        elif isinstance(field, int):
+            packed.append(struct.pack("<Q", arrays[field]))
+        else:
+            packed.append(struct.pack(f"<{field[0]}", field[1]))
     return b"".join(packed)

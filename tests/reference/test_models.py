@@ -17,9 +17,9 @@ from nvfp4_models import (
     peaks,
     quantize_as_transformer_engine,
     quantize_as_vllm,
-    scale_offset,
 )
 
+from fp4patch.reference.block_scaled import scale_offset
 from fp4patch.reference.formats import e2m1_decode, e4m3_decode
 
 # --- scales ----------------------------------------------------------------------------------------------------------

@@ -14,13 +14,15 @@ from cubins import compile_cuda
 
 import fp4patch.sass
 from fp4patch.sass import Array, Cubin, Launch, SassError, read_cubin
-from fp4patch.sass.semantics import TABLE
+from fp4patch.sass.semantics import TABLE as OF_THREADS
+from fp4patch.sass.warps import TABLE as OF_WARPS
 
 if TYPE_CHECKING:
     from fp4patch.proof.toolchain import Toolchain
 
 README = Path(fp4patch.sass.__file__).with_name("README.md")
 SOURCE, EXAMPLE = re.findall(r"```(?:cuda|python)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+TABLE = {**OF_THREADS, **OF_WARPS}
 SOURCES = "PTX ISA|CUDA Binary Utilities|by experiment"
 OTHER = 'extern "C" __global__ void ticks(long long *out) { *out = clock64(); }\n'
 
@@ -49,7 +51,11 @@ def test_a_list_has_each_kernel_or_the_reason(cubin: Path, toolchain: Toolchain)
     assert done.returncode == 1
     (cubin.parent / "text").write_text("no cubin")
     done = subprocess.run([*command, cubin.parent / "text"], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr, done.returncode) == ("", "error: the object file is not a cubin\n", 1)
+    assert (done.stdout, done.stderr, done.returncode) == (
+        "",
+        "error: the object file is not a cubin\n  help: compile it again\n",
+        1,
+    )
 
 
 def test_a_store_beside_the_arrays_is_an_error(cubin: Path, toolchain: Toolchain) -> None:

@@ -13,7 +13,9 @@ from listings import ARCH, document, kernel_of_reciprocal
 
 from fp4patch.sass import grid
 from fp4patch.sass.error import SassError
+from fp4patch.sass.operands import LAYOUTS
 from fp4patch.sass.program import Kernel
+from fp4patch.sass.tensor_map import TensorMap
 from fp4patch.sass.translate import translate
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -32,8 +34,18 @@ def launch(job: dict[str, Any], poison: int) -> grid.Launch:
         grid.Array(address, content(array), not {"seed", "hex"} & array.keys())
         for address, array in zip(addresses, job["arrays"], strict=True)
     )
-    parameters = b"".join(parameter(one, addresses) for one in job["parameters"])
-    return grid.Launch(tuple(job["grid"]), tuple(job["block"]), parameters, arrays, poison=poison)
+    parameters = b""
+    for one in job["parameters"]:
+        if isinstance(one[0], dict):  # a tensor map begins at a multiple of 64 bytes in the constant bank
+            parameters += bytes(-(LAYOUTS[9].parameters + len(parameters)) % 64)
+        parameters += parameter(one, addresses, tensor_map)
+    size = tuple(job["block"])
+    return grid.Launch(tuple(job["grid"]), size, parameters, arrays, poison=poison, shared=job.get("shared", 0))
+
+
+def tensor_map(one: dict[str, Any], address: int) -> bytes:
+    sizes, strides, box = (tuple(one[name]) for name in ("sizes", "strides", "box"))
+    return TensorMap(one["type"], address, sizes, strides, box, swizzle=one["swizzle"]).content
 
 
 @pytest.mark.parametrize("name", GRIDS)

@@ -47,7 +47,7 @@ def test_a_loop_runs_as_written_and_can_be_counted(tmp_path: Path) -> None:
         tmp_path,
         """
 static int back;
-#define SASS_BACKWARD ++back
+#define SASS_BACKWARD(place) ++back
 int main(void) {
   static uint8_t constants[0x400];
   uint32_t out[9];

@@ -16,9 +16,42 @@ from typing import Any
 from golden_grids import content, parameter
 from gpu import Gpu
 
+KEPT: list[Any] = []
+"""Memory that the driver reads at a launch."""
+
+
+def aligned(content: bytes) -> int:
+    """Return the address of these bytes, a multiple of 64."""
+    buffer = ctypes.create_string_buffer(len(content) + 64)
+    KEPT.append(buffer)
+    address = -(-ctypes.addressof(buffer) // 64) * 64
+    ctypes.memmove(address, content, len(content))
+    return address
+
 
 def main(folder: Path, results: Path) -> None:
     gpu = Gpu()
+
+    def tensor_map(one: dict[str, Any], address: int) -> bytes:
+        rank = len(one["sizes"])
+        place = aligned(bytes(128))
+        gpu(
+            "cuTensorMapEncodeTiled",
+            ctypes.c_void_p(place),
+            one["type"],
+            rank,
+            ctypes.c_void_p(address),
+            (ctypes.c_uint64 * rank)(*one["sizes"]),
+            (ctypes.c_uint64 * rank)(*one["strides"]),
+            (ctypes.c_uint32 * rank)(*one["box"]),
+            (ctypes.c_uint32 * rank)(*[1] * rank),
+            0,
+            one["swizzle"],
+            0,
+            0,
+        )
+        return ctypes.string_at(place, 128)
+
     results.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = {"gpu": gpu.name, "grids": {}}
     for name, job in json.loads((folder / "grids.json").read_text()).items():
@@ -30,9 +63,9 @@ def main(folder: Path, results: Path) -> None:
             pointer = gpu.allocate(array["bytes"])
             gpu("cuMemcpyHtoD_v2", ctypes.c_uint64(pointer), content(array), ctypes.c_size_t(array["bytes"]))
             held.append(pointer)
-        blobs = [ctypes.create_string_buffer(parameter(one, held)) for one in job["parameters"]]
-        pointers = (ctypes.c_void_p * len(blobs))(*(ctypes.addressof(blob) for blob in blobs))
-        gpu("cuLaunchKernel", function, *job["grid"], *job["block"], 0, None, pointers, None)
+        blobs = [aligned(parameter(one, held, tensor_map)) for one in job["parameters"]]
+        pointers = (ctypes.c_void_p * len(blobs))(*blobs)
+        gpu("cuLaunchKernel", function, *job["grid"], *job["block"], job.get("shared", 0), None, pointers, None)
         written = [
             gpu.read(pointer, array["bytes"])
             for pointer, array in zip(held, job["arrays"], strict=True)

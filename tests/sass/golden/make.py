@@ -144,11 +144,79 @@ def _gemv(st: float, seed: int, mask: int) -> dict[str, Any]:
     return {"grid": [columns, 1, batches], "block": [8, 16, 1], "parameters": [parameters, [0]], "arrays": arrays}
 
 
+def _tensors(kind: int, width: int, box: int, swizzle: int, seed: int) -> dict[str, Any]:
+    """Boxes of 16 lines of a tensor of 40, at places in it, at its edges and outside."""
+    pitch, blocks = 208, 16
+    size = {0: 1, 6: 2, 2: 4}[kind]
+    bytes_of_box, step = 16 * box * size, 16 // size
+    columns = -(-width // step)
+    steps = [(0, 0), (1, 3), (-1, 2), (columns - 1, 30), (2, -9), (columns, 0), (0, 40), (-box // step, -16)]
+    places = [(step * x, y) for x, y in steps + [(n - 3, 5 * n - 11) for n in range(8)]]
+    tensor = {"type": kind, "strides": [pitch], "box": [box, 16], "swizzle": swizzle}
+    return {
+        "grid": [blocks, 1, 1],
+        "block": [64, 1, 1],
+        "shared": bytes_of_box + 1024,
+        "parameters": [
+            [0],
+            [2],
+            [tensor | {"array": 1, "sizes": [width, 40]}],
+            [tensor | {"array": 3, "sizes": [width, 64 * blocks]}],
+        ],
+        "arrays": [
+            {"bytes": 8 * blocks, "hex": b"".join(struct.pack("<2i", *place) for place in places).hex()},
+            _seeded(40 * pitch, seed),
+            {"bytes": blocks * bytes_of_box},
+            {"bytes": 64 * blocks * pitch},
+        ],
+    }
+
+
+PRODUCTS: tuple[str, ...] = (
+    "f16-k16",
+    "f16-k8",
+    "bf16-k16",
+    "bf16-k8",
+    "tf32-k8",
+    "tf32-k4",
+    "f16-f16",
+    "s8",
+    "u8-s8-sat",
+)
+PRODUCTS += ("e4m3-e5m2-k32", "e5m2-e4m3-k16", "e4m3-f16")
+FLAGS = {
+    **{f"grids.products-{name}": ("grids/products.cu", [f"-DFORM={form}"]) for form, name in enumerate(PRODUCTS)},
+    "grids.tensors": ("grids/tensors.cu", ["-DBYTES=1024"]),
+    "grids.tensors-128": ("grids/tensors.cu", ["-DBYTES=2048"]),
+    "grids.tensors-64": ("grids/tensors.cu", ["-DBYTES=1024"]),
+    "grids.tensors-32": ("grids/tensors.cu", ["-DBYTES=512"]),
+}
+"""Sources of grids that have not their name, and flags."""
 GRIDS: dict[str, dict[str, Any]] = {
     "grids.shuffles": _plain([_seeded(4 * 4096, 1), _seeded(8 * 4096, 2), {"bytes": 32 * 4096}], 4096),
     "grids.divide": _plain([_seeded(8 * THREADS, 3), {"bytes": 32 * THREADS}]),
     "grids.halves": _plain([_seeded(16 * THREADS, 4), {"bytes": 80 * THREADS}]),
     "grids.reciprocal": _plain([{"bytes": 40}, {"bytes": 1 << 21}], 1 << 18),
+    "grids.votes": _plain([_seeded(8 * 2048, 10), {"bytes": 64 * 2048}], 2048),
+    "grids.matrices": _plain([_seeded(2048 * 24, 11), {"bytes": 128 * 32 * 24}], 24 * 256) | {"block": [32, 1, 1]},
+    "grids.copies": _plain([_seeded(4096 * 8, 12), {"bytes": 8192 * 8}], 8 * 256) | {"block": [64, 1, 1]},
+    "grids.pipeline": {
+        "grid": [8, 1, 1],
+        "block": [96, 1, 1],
+        "parameters": [[0], [1], [["i", 17]]],
+        "arrays": [_seeded(8 * 17 * 256, 13), {"bytes": 8 * 96 * 4}],
+    },
+    "grids.atomics": _plain([_seeded(4 * 256 * 16, 14), {"bytes": 1024 + 64 * 16}], 256 * 16),
+    **{
+        f"grids.products-{name}": _plain([_seeded(64 * 4096, 20 + form, mask), {"bytes": 16 * 4096}], 4096)
+        for form, (name, mask) in enumerate(
+            zip(PRODUCTS, (0xBFFF, 0xFFFF, 0xBFFF, 0xBF8F, 0xBFFF, 0xFFFF, 0xBBFF, *(0xFFFF,) * 5), strict=True)
+        )
+    },
+    "grids.tensors": _tensors(0, 200, 64, 0, 40),
+    "grids.tensors-128": _tensors(6, 100, 64, 3, 41),
+    "grids.tensors-64": _tensors(2, 50, 16, 2, 42),
+    "grids.tensors-32": _tensors(0, 200, 32, 1, 43),
     "vllm-0.33.0.next3.half-block-to-nvfp4": _block(32.0, 5, 0xBFFF),
     "vllm-0.33.0.next3.bf16-block-to-nvfp4": _block(0.25, 6, 0xC0FF),
     "vllm-0.33.0.next3.bf16-block-to-mxfp4": _block(1.0, 7, 0xC7FF),
@@ -164,7 +232,8 @@ def grids(trees: Path, work: Path) -> None:
     work.mkdir(exist_ok=True)
     for name in GRIDS:
         if name.startswith("grids."):
-            own(toolchain, HERE / f"{name.replace('.', '/')}.cu", [], work / f"{name}.cubin")
+            source, flags = FLAGS.get(name, (f"{name.replace('.', '/')}.cu", []))
+            own(toolchain, HERE / source, flags, work / f"{name}.cubin")
             continue
         target, version, variant, probe = re.fullmatch(r"(\w+)-([\d.]+)\.(\w+)\.(\S+)", name).groups()  # type: ignore[union-attr]
         for found, cubin, _ in upstream(trees, toolchain, {(target, version, variant): (probe,)}):
@@ -174,18 +243,20 @@ def grids(trees: Path, work: Path) -> None:
 
 
 def merge_grids(work: Path, results: Path) -> None:
-    """The GPU's results, the listings of what it ran, and how far off its reciprocals are."""
+    """The GPU's results, beside those of kernels that did not run again; the listings; how far off reciprocals are."""
     toolchain = find_toolchain()
+    kept = json.loads((HERE / "grids.json").read_text())
     found = json.loads((results / "grids.json").read_text())
     for name, grid in found["grids"].items():
         cubin = work / f"{name}.cubin"
         assert hashlib.sha256(cubin.read_bytes()).hexdigest() == grid["cubin"], f"the GPU ran another {name}"
         listing(toolchain, cubin)
-    counts = struct.unpack("<5Q", (results / "grids.reciprocal.0").read_bytes())
-    found["reciprocal"] = dict(
-        zip(("as rounded", "one above", "one below", "further off", "at an edge"), counts, strict=True)
-    )
-    (HERE / "grids.json").write_text(json.dumps(found, indent=1) + "\n")
+        kept["grids"][name] = grid | {"gpu": found["gpu"]}
+    if (results / "grids.reciprocal.0").is_file():
+        counts = struct.unpack("<5Q", (results / "grids.reciprocal.0").read_bytes())
+        names = ("as rounded", "one above", "one below", "further off", "at an edge")
+        kept["reciprocal"] = dict(zip(names, counts, strict=True))
+    (HERE / "grids.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def build(trees: Path, work: Path) -> None:

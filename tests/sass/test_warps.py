@@ -1,0 +1,146 @@
+"""What a GPU does not report: accesses outside of memory, values that nothing wrote, and deadlocks."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from listings import ARCH, document
+
+from fp4patch.sass import grid
+from fp4patch.sass.error import SassError
+from fp4patch.sass.translate import translate
+from fp4patch.sass.warps import TABLE
+
+OUT = 0x1_0000_0000
+BASE = ("MOV R1,0x400", "S2R R0,SR_TID.X", "LDC.64 R2,c[0x0][0x380]")
+"""Begin of the kernel's own shared memory, the thread, the array."""
+
+
+def executed(folder: Path, *rows: str, threads: int = 32, shared: int = 0x400 + 256) -> list[int]:
+    """Words that a block of threads leaves in an array of 64, which begins as zeros."""
+    kernel = translate(document(*BASE, *rows, "EXIT"), arch=ARCH, grid=True, shared=shared)
+    out = grid.Array(OUT, bytes(256), writable=True)
+    launch = grid.Launch((1, 1, 1), (threads, 1, 1), struct.pack("<Q", OUT), (out,))
+    ((stored,), _) = grid.run(grid.build(folder, kernel, quick=True), kernel, launch)
+    return list(struct.unpack("<64I", stored))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message", "place"),
+    [
+        (["LDS R4,[R1]"], "load from shared memory that nothing wrote of 4 bytes at 0x400", "LDS R4,[R1]"),
+        (["STS [R1+0x100],R0"], "store to shared memory of 4 bytes at 0x500", "STS [R1+0x100],R0"),
+        (["STS [R1+-0x4],R0"], "store to shared memory of 4 bytes at 0x3fc", "STS [R1+-0x4],R0"),
+        (["STS.64 [R1+0x4],R2"], "misaligned access of 8 bytes at 0x404", "STS.64 [R1+0x4],R2"),
+        (["LDG.E.128 R4,desc[UR4][R2.64+0x8]"], "misaligned access of 16 bytes", "LDG.E.128 R4"),
+        (["STG.E desc[UR4][R2.64+0x100],R0"], "stray store of 4 bytes at 0x100000100", "STG.E"),
+        (["LDG.E R4,desc[UR4][R2.64+-0x4]"], "stray load of 4 bytes at 0xfffffffc", "LDG.E R4"),
+        (
+            ["ISETP.GT.AND P0,PT,R0,0x3,PT", "@P0 HMMA.16816.F32 R8,R12,R16,RZ"],
+            "product of matrices by a part of a warp",
+            "HMMA.16816.F32",
+        ),
+        (
+            [
+                "UMOV UR8,0x400",
+                "UMOV UR4,0x1ffffe",  # one arrival is expected
+                "UMOV UR5,0x7ffff800",
+                "SYNCS.EXCH.64 URZ,[UR8],UR4",
+                "SYNCS.ARRIVE.TRANS64.A1T0 RZ,[UR8],RZ",
+                "SYNCS.ARRIVE.TRANS64 RZ,[UR8],R2",
+                "SYNCS.ARRIVE.TRANS64.A1T0 RZ,[UR8],RZ",
+                "SYNCS.ARRIVE.TRANS64 RZ,[UR8],R1",
+                "SYNCS.ARRIVE.TRANS64.A1T0 RZ,[UR8],RZ",
+            ],
+            "mbarrier with more arrivals than it expects",
+            "SYNCS.ARRIVE",
+        ),
+        (["BPT.TRAP 0x1"], "trap", "BPT.TRAP"),
+    ],
+)
+def test_a_mistake_has_its_address_its_instruction_and_its_thread(
+    rows: list[str], message: str, place: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SassError) as found:
+        executed(tmp_path, *rows)
+    assert message in found.value.message
+    assert place in found.value.help
+    assert found.value.help.endswith(("thread 0 0 0", "thread 4 0 0"))
+
+
+def test_a_word_of_shared_memory_may_be_read_where_it_was_written(tmp_path: Path) -> None:
+    rows = ["IMAD R1,R0,0x4,R1", "STS [R1],R0", "LDS R4,[R1]", "IMAD.WIDE R2,R0,0x4,R2", "STG.E desc[UR4][R2.64],R4"]
+    assert executed(tmp_path, *rows)[:33] == [*range(32), 0]
+
+
+def test_all_that_wait_for_one_another_are_named(tmp_path: Path) -> None:
+    rows = ["ISETP.GT.AND P0,PT,R0,0x1f,PT", "@P0 BRA 0x70", "BAR.SYNC 0x1,0x60", "EXIT", "BAR.SYNC 0x2,0x40"]
+    with pytest.raises(SassError, match="all threads wait for one another") as found:
+        executed(tmp_path, *rows, threads=64)
+    assert found.value.help.splitlines() == [
+        "block 0 0 0, warp 0: 32 threads wait at 0x0050 BAR.SYNC 0x1,0x60",
+        "block 0 0 0, warp 1: 32 threads wait at 0x0070 BAR.SYNC 0x2,0x40",
+    ]
+
+
+def test_a_thread_that_looks_for_a_value_without_end_is_named(tmp_path: Path) -> None:
+    rows = ["LDG.E R4,desc[UR4][R2.64]", "ISETP.EQ.AND P0,PT,R4,RZ,PT", "@P0 BRA 0x30"]
+    with pytest.raises(SassError, match="all threads wait") as found:
+        executed(tmp_path, *rows)
+    assert "@P0 BRA" in found.value.help
+
+
+def test_warps_wait_for_what_others_store(tmp_path: Path) -> None:
+    """The first warp looks for a word that the second one stores: it lets it run."""
+    rows = [
+        "ISETP.GT.AND P0,PT,R0,0x1f,PT",
+        "@P0 BRA 0x90",
+        "LDG.E.STRONG.GPU R4,desc[UR4][R2.64+0x80]",
+        "ISETP.EQ.AND P1,PT,R4,RZ,PT",
+        "@P1 BRA 0x50",
+        "BRA 0xb0",
+        "MOV R4,0x7",
+        "STG.E desc[UR4][R2.64+0x80],R4",
+        "IMAD.WIDE R2,R0,0x4,R2",
+        "@!P0 STG.E desc[UR4][R2.64],R4",
+    ]
+    assert executed(tmp_path, *rows, threads=64)[:33] == [7] * 33
+
+
+def test_named_barriers_count_the_threads_that_only_arrive(tmp_path: Path) -> None:
+    rows = [
+        "ISETP.GT.AND P0,PT,R0,0x1f,PT",
+        "@P0 BRA 0x90",
+        "STS [R1],R0",
+        "MEMBAR.ALL.CTA",
+        "BAR.ARV 0x3,0x40",
+        "EXIT",
+        "BAR.SYNC.DEFER_BLOCKING 0x3,0x40",
+        "LDS R4,[R1]",
+        "IMAD.WIDE R2,R0,0x4,R2",
+        "STG.E desc[UR4][R2.64],R4",
+    ]
+    assert executed(tmp_path, *rows, threads=64)[32:] == [31] * 32
+
+
+def test_a_loop_of_elected_threads_lets_each_one_copy(tmp_path: Path) -> None:
+    """As ptxas writes a copy that each thread shall make: one is elected at a time, and all go on together."""
+    rows = [
+        "MOV R4,RZ",
+        "PLOP3.LUT P0,PT,PT,PT,PT,0x80,0x8",
+        "@P0 ELECT P1,URZ,PT",
+        "@P1 R2UR UR6,R0",
+        "IADD3 R4,PT,PT,R4,UR6,RZ",
+        "@P1 PLOP3.LUT P0,PT,P1,PT,PT,0x8,0x80",
+        "PLOP3.LUT P1,PT,PT,PT,PT,0x8,0x80",
+        "@P0 BRA.U.ANY 0x50",
+        "IMAD.WIDE R2,R0,0x4,R2",
+        "STG.E desc[UR4][R2.64],R4",
+    ]
+    assert executed(tmp_path, *rows)[:32] == [sum(range(32))] * 32
+
+
+def test_every_product_names_the_model_of_its_arithmetic() -> None:
+    products = {opcode: one.source for opcode, one in TABLE.items() if opcode.startswith(("HMMA", "QMMA", "OMMA"))}
+    assert len(products) > 80
+    assert all("arXiv 2511.10909" in source for source in products.values())
