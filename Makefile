@@ -1,7 +1,7 @@
 # make demo   patch a real CUTLASS, prove the gain on bare sm_121 and on sm_120a, in about two minutes
 # make test   everything that CI runs
 # make check  lint, types and the fast tests, for the edit loop
-# make arm64  the image's stages for GB10's kind of processor, in emulation elsewhere (root)
+# make arm64  images and programs for GB10's kind of host, in emulation unless the machine is one (root)
 # make docs   the documentation as a searchable site, in build/site
 # make lock   the versions and hashes that both install, anew from pyproject.toml (needs uv)
 # Both need python >= 3.11, g++, git and make; the CUDA compiler comes from the package index into .venv.

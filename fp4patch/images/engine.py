@@ -82,7 +82,7 @@ def check(found: Sequence[Node], request: BuildRequest) -> list[Problem]:
             register = "for emulation install qemu-user-static on the node (Debian, Ubuntu)"
             problems.append(Problem(expected, f"{own}, which does not emulate it", help=f"{named}; {register}"))
         elif request.target.compiles and not any(_crosses(platform, node) for node in emulating):
-            why = "and to compile vLLM by emulated compilers would take days"
+            why = "which has no compilers of its own for it, and emulated ones take many times as long"
             problems.append(Problem(expected, f"{own}, {why}", help=named))
     return problems
 

@@ -161,6 +161,11 @@ def test_a_dry_run_asks_no_engine_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_says_whose_compilers_a_platform_has(capfd: pytest.CaptureFixture[str]) -> None:
+    said = Said(capfd, "build", "--arch", "12.1a", "--dry-run", "--", "--platform", "linux/arm64")
+    assert "# note: on a node of linux/amd64 the compilers for linux/arm64 are its own" in said.out
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("archs", [("12.1a",), ("12.0a", "12.1a")], ids="+".join)
 def test_every_variant_has_a_build_for_one_gpu_and_for_both(

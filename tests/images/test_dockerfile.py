@@ -40,6 +40,11 @@ def test_no_stage_can_be_reached_around_the_proof() -> None:
     assert "COPY --from=proof /src /src" in after
 
 
+def test_compilers_of_the_builder_are_not_in_the_runtime_image() -> None:
+    assert "COPY --from=compilers / /opt/native" in TEXT
+    assert "native" not in TEXT[TEXT.index(" AS runtime") :]
+
+
 def test_no_step_depends_on_more_of_the_context_than_it_reads() -> None:
     mounts = re.findall(r"--mount=type=bind,(\S+)", TEXT)
     assert mounts

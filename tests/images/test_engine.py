@@ -23,7 +23,7 @@ def test_vllm_is_not_compiled_by_emulated_compilers() -> None:
     for_amd64 = replace(REQUEST, buildx=BuildxOptions(platforms=("linux/amd64",)))
     there = Node("linux/arm64", ("linux/amd64",))
     (problem,) = check([there], for_amd64)
-    assert "emulated compilers" in problem.found
+    assert "no compilers of its own" in problem.found
     assert "docker buildx create --append" in problem.help
     assert check([there], replace(for_amd64, target=Stage.PROOF)) == []
     assert check([there, AMD64], for_amd64) == []
