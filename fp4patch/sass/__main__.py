@@ -35,7 +35,7 @@ def main() -> int:
         parser.add_argument(f"--{name}", default="1", metavar="X,Y,Z", help=f"{meaning}, in up to three dimensions")
     parser.add_argument("--shared", type=int, default=0, metavar="BYTES", help="shared memory besides the kernel's own")
     parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="with --run, see below")
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     if asked.table:
         known = {**TABLE, **OF_WARPS}
         sys.stdout.writelines(f"{opcode}\t{known[opcode].source}\n" for opcode in sorted(known))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from cubins import compile_cuda
 
@@ -56,6 +58,32 @@ def test_a_list_has_each_kernel_or_the_reason(cubin: Path, toolchain: Toolchain)
         "error: the object file is not a cubin\n  help: compile it again\n",
         1,
     )
+
+
+def test_a_kernel_runs_with_arrays_from_files(cubin: Path, toolchain: Toolchain) -> None:
+    np.save(cubin.parent / "values.npy", np.arange(128, dtype=np.float32))
+    np.save(cubin.parent / "zeros.npy", np.zeros(2, dtype=np.float32))
+    command: list[str | Path] = [sys.executable, "-m", "fp4patch.sass", "--nvdisasm", toolchain.nvdisasm, cubin]
+    command += ["--run", "sums", "--grid", "2", "--block", "32"]
+    environ = {**os.environ, "PYTHONPATH": str(README.parents[2])}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        given = [*command, *arguments]
+        return subprocess.run(given, cwd=cubin.parent, env=environ, capture_output=True, text=True, check=False)
+
+    done = run("values.npy", "zeros.npy:results.npy")
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    assert np.load(cubin.parent / "results.npy").tolist() == [1008.0, 3056.0]
+    for arguments, said in (
+        (["values.npy"], "sums has 2 parameters, and 1 arguments were given"),
+        (["values.npy", "u32=7"], "argument u32=7 has 4 bytes, where sums has a parameter of 8"),
+        (["values.npy", "f32=x"], "x is not of type f32"),
+        (["values.npy", "kernels.cubin"], "kernels.cubin is no .npy file"),
+        (["values.npy", "zeros.npy"], "stray store of 4 bytes"),
+    ):
+        done = run(*arguments)
+        assert done.returncode == 1
+        assert said in done.stderr
 
 
 def test_a_store_beside_the_arrays_is_an_error(cubin: Path, toolchain: Toolchain) -> None:
