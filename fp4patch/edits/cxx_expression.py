@@ -70,9 +70,10 @@ class _Item:
 
 
 class Expressions:
-    """The expressions in some tokens of a source."""
+    """The expressions in some tokens of a source. ``declares``: they begin a declaration, and compare nothing."""
 
-    def __init__(self, source: Source, tokens: Sequence[int]) -> None:
+    def __init__(self, source: Source, tokens: Sequence[int], *, declares: bool = False) -> None:
+        self.declares = declares
         self.items: list[_Item] = []
         for at in tokens:
             token = source.token(at)
@@ -246,7 +247,8 @@ class Expressions:
         """Return the index of the mark that ends the arguments of a template here; None if it is a comparison."""
         last = name.id if isinstance(name, ast.Name) else name.attr
         is_trait = last.endswith(("_v", "_t")) or last in ("enable_if", "conditional", "bool_constant")
-        if is_subject(last) and not is_trait and self.items[self.at + 1 : self.at + 2] and self.items[self.at + 1].kind is Kind.NUMBER:
+        is_number = [item.kind for item in self.items[self.at + 1 : self.at + 2]] == [Kind.NUMBER]
+        if is_subject(last) and is_number and not is_trait and not self.declares:
             return None
         depth = inner = 0
         for at in range(self.at, min(len(self.items), self.at + 400)):

@@ -28,39 +28,33 @@ from fp4patch.cxx.literals import integer
 from fp4patch.cxx.tokens import Source, lex
 from fp4patch.edits.cmake import Argument, Form, parse
 from fp4patch.edits.cxx_expression import Expressions
-from fp4patch.edits.gpu_condition import ARCHS, Conditions, Gpu, Target, Unknown, is_subject, leaves, meant, named, tests
+from fp4patch.edits.gpu_condition import ARCHS, Conditions, Gpu, Target, Unknown, is_subject, leaves, meant, named, plain, tests
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import PatchedTree, Place, Search
 from fp4patch.edits.promise import Promise
 
 BECAUSE = "a test for exactly SM120 that no edit is for: SM121 may be left out there"
 LANGUAGES = ("c++", "python", "cmake")
-_ARCHS = frozenset((70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121))
-_SM120, _SM121 = ("120", "1200"), ("121", "1210")
-_SUBJECT = re.compile(r"(?i)capab|(?<![a-z])caps?\b|arch|major|minor|\bsm|\bcc\b|version|device_prop|gpu")
-"""What a comparison of a bare number is about, where it is about a GPU."""
 _OF_TARGETS = {"__CUDA_ARCH__", "__CUDA_ARCH_SPECIFIC__", "__CUDA_ARCH_FAMILY_SPECIFIC__"}
 """What nvcc defines for any target; TransformerEngine defines them for older ones."""
-_NAME = re.compile(r"(?i)_*(?:(?:is|has|k|cc|arch|gpu|target)_?)*sm_?(12[01])[af]?|__CUDA_ARCH_FEAT_SM(12[01])_ALL")
-"""Names of one of the two; a longer name is that of a kernel."""
-_TEXT = re.compile(r"(?i)(?:(?:sm|compute)_?)(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?(?:\+ptx)?")
-_MAJOR = re.compile(r"major[\w.() >-]*= = 12\b|\b12 = = [\w.() >-]*major")
-_MINOR = re.compile(
-    r"minor[\w.() >-]*(?:= = 0\b|< 1\b)|\b0 = = [\w.() >-]*minor|! [\w.() >-]*minor|not [\w.() >-]*minor"
-)
-_NUMBER = re.compile(rb"12(?<!\w12)(?:00?\b|10?\b|\s*,\s*0\b|\.0[af]?\b|\b)")
+_NUMBER = re.compile(rb"12(?<!\w12)(?:00?(?:[af]|[uUlLzZ]{1,3})?\b|10?[uUlLzZ]{0,3}\b|\s*,\s*0\b|\.0[af]?\b|\b)")
 """Every such test has one of these numbers. A pattern that begins with text is searched ten times as fast."""
 _HITS = _NUMBER.finditer
 _TESTED = re.compile(
     rb"""
-      [=!<>] [=\s(]* \b12(?:00?|10?)\b          # arch == (120
-    | \b12(?:00?|10?)\b [\s)]* [=!>]           # 1200) <= arch
-    | \bcase \s+ 1200?\b
+      [=!<>] [=\s(]* \b12(?:00?|10?)[uUlLzZ]{0,3}\b       # arch == (120
+    | \b12(?:00?|10?)[uUlLzZ]{0,3}\b [\s)]* [=!>]        # 1200) <= arch
+    | [=!<>]=? \s* \(* 12 \s* \* | \b12 \s* \* \s* \d+ \s* \)* \s* [=!<>]
+    | \b121 \s* - | \bcase [\s(]* 12
     | \{ [\s\d,]* \b120\b                      # {90, 120}
     | [({] \s* 12 \s* , \s* 0\b               # (12, 0)
     | define \s+ \w+ \s+ 1200?\b
     | "12\.0
     | major [^;{}]{0,150} \b12\b | \b12\b [^;{}]{0,40} major
+    | [=!]= \s* \(* 12\b | \b12 \s* \)* \s* [=!]=
+    | [-^] \s* \(* 1200?\b                    # !(arch - 120)
+    | (?:[aA]rch|ARCH|[sS][mM]|cc|CC|[cC]ap|CAP|ell|120|[gG]pu|GPU|arget|ARGET|ONLY)\w* \s* = \s* 1200?\b
+    | "12
     """,
     re.VERBOSE,
 ).search
@@ -69,12 +63,16 @@ _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WRITTEN = re.compile(
     rb"""(?ix) 12 (?<!family\(12)
     (?:(?<=[^\w.]12)|(?<=ute_12)|(?<=sm12)|(?<=sm_12))
-    (?:(?:00?|10?|\.0)[af]?(?:\+ptx)?(?![\w.]|[ \t]+(?!(?:and|or|else|if|in|not|is)\b)\w)
-    | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?![.,]))"""
+    (?:(?:00?|10?|\.0)[af]?(?:\+ptx|-real|-virtual)?(?![\w.]|[ \t]+(?!(?:and|or|else|if|in|not|is)\b)\w)
+    | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?!\.|,(?!\s*(?:\w+\s*[\])]|['"]minor))))"""
 ).finditer
 """Such a number as a test in Python has it: not in prose, in a call for a family, or at the end of another name."""
-_HIT_NAME = re.compile(rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|(?!\w{2}))").search
+_HIT_NAME = re.compile(rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|[AFaf]?_ENABLED|(?!\w{2}))").search
 _NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|\bcc\b|gpu").search
+
+
+_SPELLED = ("sm", "sm_", "SM", "SM_", "compute_")
+_SUBJECTS = ("arch", "ARCH__", "ARCH", "sm", "capability", "cap", "cc")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +101,28 @@ def may_have(language: str, gates: frozenset[str]) -> Look:
     if language == "cmake":
         return Look(words_of(["12"]))
     closer = _in_code if language == "c++" else _in_module
-    return Look(words_of(["12"], *([gate] for gate in gates)), partial(closer, tuple(gate.encode() for gate in gates)))
+    words = [["12"], *([gate] for gate in gates)]
+    return Look(words_of(*words), partial(closer, tuple(gate.encode() for gate in gates)), _REWRITTEN)
+
+
+def _rewritten(pattern: bytes, *words: str) -> Look:
+    return Look(words_of(*([word] for word in words)), re.compile(pattern).search)
+
+
+_REWRITTEN = (
+    _rewritten(rb"0[xX]7['_]?[89][uUlL]{0,3}\b", *(f"0{x}7{eight}" for x in "xX" for eight in "89'_")),
+    _rewritten(rb"0[xX]4['_]?[bB]['_]?[0aA][uUlL]{0,3}\b", *(f"0{x}4{b}" for x in "xX" for b in ("b", "B", "'", "_"))),
+    _rewritten(rb"0[bB][01'_]{7,}[uUlL]{0,3}\b", "0b", "0B"),
+    _rewritten(rb"0[oO]?['_]?(?:1['_]?7[01]|2['_]?2(?:60|72))[uUlL]{0,3}\b", "017", "022", "0o1", "0O1", "0o2", "0O2", "0'1", "0'2"),
+    _rewritten(rb"\b1['_]?2['_]?[01]", "1'2", "1_2", "12'0", "12_0"),
+    Look(words_of(*((twelve, minor) for twelve in ("0xc", "0xC", "014", "0b1100", "0o14") for minor in ("inor", "second")))),
+    _rewritten(rb"\\(?:x|u00|u\{|x\{|06|N)", "\\x3", "\\06", "\\u003", "\\x{3", "\\u{3", "\\N{DIGIT"),
+    _rewritten(rb"(?<![a-zA-Z])(?:sm|SM|compute)_?1?2?[\"'] ?[-+%,.)\s]", *(f"{n}{o}{q}" for n in _SPELLED for o in ("", "1") for q in "\"'")),
+    _rewritten(rb"(?<![a-zA-Z])(?:sm|SM|compute)_?[{%]", *(f"{name}{mark}" for name in _SPELLED for mark in "{%")),
+    _rewritten(rb"[\"']1[\"']\s*\+?\s*[\"']2", "\"1\"", "'1'"),
+    _rewritten(rb"[=!]=\s*\(*\d+[uUlL]{0,3}\s*(?:[-+*|^]|<<)\s*\d", *(f"{n}{o}" for n in _SUBJECTS for o in ("==", " ==", "!=", " !="))),
+)
+"""What passes files in which the number, or a text with it, is written in another way."""
 
 
 def _in_code(gates: Sequence[bytes], content: bytes) -> bool:
@@ -122,12 +141,23 @@ def _is_tested(around: bytes) -> bool:
 
 
 def _in_module(_gates: Sequence[bytes], content: bytes) -> bool:
-    near = (content[max(0, hit.start() - 200) : hit.end() + 200] for hit in _WRITTEN(content) if hit[0] == b"12")
-    if not any(hit[0] != b"12" for hit in _WRITTEN(content)) and not any(b"minor" in text for text in near):
+    several = list(_WRITTEN(content))
+    near = (content[max(0, hit.start() - 200) : hit.end() + 200] for hit in several if hit[0] == b"12")
+    if not any(hit[0] != b"12" for hit in several) and not any(map(_PARTS, near)):
         return False
-    return bool(_HIT_NAME(content)) or any(
-        _NEAR(content, max(0, hit.start() - 80), hit.end() + 80) for hit in _HITS(content)
+    if _HIT_NAME(content):
+        return True
+    return any(
+        _NEAR(content, max(0, hit.start() - 80), hit.end() + 80)
+        or _GIVEN(content, content.rfind(b"\n", 0, hit.start()) + 1, hit.end())
+        for hit in _HITS(content)
     )
+
+
+_PARTS = re.compile(rb"minor|divmod|\b12 ?[*]|== ?0\b|\b0 ==|\[[01]\]\)?\s*(?:[=!<>]|not\b|in\b)|(?:%|//)\s*10\b").search
+"""What is beside 12 where only that is the major number."""
+_GIVEN = re.compile(rb"\s*[A-Z_]{3}[A-Z0-9_]*\s*(?::[^=\n]*)?=[^=\n]*\b12").match
+"""A constant that is the number."""
 
 
 def _kept_places(language: str, gates: Set[str], text: str) -> list[Place]:
@@ -229,7 +259,7 @@ class _CMakeCondition:
         text = self.arguments[self.at].text
         self.at += 1
         if pattern:
-            text = re.sub(r"[\\^$()]", "", text)
+            text = plain(text)
         is_name = "${" in text or (_IDENTIFIER.fullmatch(text) and meant(text) is None)
         return ast.Name(re.sub(r"\W", "_", text)) if is_name else ast.Constant(text)
 
@@ -288,7 +318,7 @@ def _is_hit(words: Sequence[str], at: int, names: Set[str]) -> bool:
     if first.isdecimal():
         if _HIT_NUMBER.fullmatch(word) and integer(word) in _VALUES:
             return True
-        return words[at - 1] in _SUMS and words[at - 2][0].isdecimal() if at > 1 else False
+        return at > 1 and words[at - 1] in _SUMS and (words[at - 2][0].isdecimal() or words[at - 2] == "<")
     if word[-1] == '"':
         return "12" in word or "\\" in word or (at > 0 and words[at - 1][-1] == '"')
     return ("12" in word and named(word) is not None) or _MINOR_NAME.fullmatch(word) is not None
@@ -380,14 +410,20 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:
     words, directives = source.words, source.directive_of
     blocks: list[tuple[int, Sequence[int], list[int], list[str]]] = [(0, (), [], [])]
     number = 0
+
+    def is_wanted(tokens: Sequence[int]) -> bool:
+        if not hits.isdisjoint(tokens):
+            return True
+        return bool(tokens) and words[tokens[0]] == "template" and any(words[at][0].isdecimal() for at in tokens)
+
     for at, word in enumerate(words):
         if directives[at] >= 0:
             continue
         block, head, tokens, opened = blocks[-1]
         if word == "{":
             previous = words[tokens[-1]] if tokens else ""
-            is_value = opened[-1:] == ["{"] or previous in ("=", ",", "(", "return", "<", ">", "?", ":", "]") or (
-                (previous[:1].isalpha() or previous[:1] == "_")
+            is_value = opened[-1:] == ["{"] or previous in ("=", ",", "(", "return", "<", "?", ":", "]") or (
+                (previous[:1].isalpha() or previous[:1] in ("_", ">"))
                 and previous not in _BEFORE_BLOCKS
                 and _OF_BLOCKS.isdisjoint(words[token] for token in tokens)
             )
@@ -398,12 +434,12 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:
             number += 1
             blocks.append((number, tuple(tokens), [], []))
             if not opened:
-                if not hits.isdisjoint(tokens):
+                if is_wanted(tokens):
                     yield _Statement(tuple(tokens), block, head)
                 tokens.clear()
             continue
         if word == "}" and not opened:
-            if not hits.isdisjoint(tokens):
+            if is_wanted(tokens):
                 yield _Statement(tuple(tokens), block, head)
             tokens.clear()
             if len(blocks) > 1:
@@ -411,7 +447,7 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:
             continue
         if word == ";" and "(" not in opened:
             opened.clear()
-            if not hits.isdisjoint(tokens):
+            if is_wanted(tokens):
                 yield _Statement(tuple(tokens), block, head)
             tokens.clear()
             continue
@@ -421,7 +457,7 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:
             opened.pop()
         tokens.append(at)
     for block, head, tokens, _ in blocks:
-        if not hits.isdisjoint(tokens):
+        if is_wanted(tokens):
             yield _Statement(tuple(tokens), block, head)
 
 
@@ -448,7 +484,7 @@ def _specializations(source: Source, tokens: Sequence[int]) -> Iterator[tuple[st
         depth += (words[at] == "<") - (words[at] == ">")
         if not depth:
             break
-    for expression in Expressions(source, tokens[number + 1 :]).all():
+    for expression in Expressions(source, tokens[number + 1 :], declares=True).all():
         for node in ast.walk(expression):
             if isinstance(node, ast.Call) and node.args and not isinstance(node.func, ast.Call):
                 yield from ((_last(node.func), argument, node.lineno) for argument in node.args)
@@ -476,6 +512,7 @@ def _specialized(found: Sequence[tuple[str, ast.expr, int]], conditions: Conditi
 
 # Example: _is_sm120(
 _CALLED = re.compile(r"(?i)_*is_(?:exactly_)?sm_?120[af]?")
+_ASKING = frozenset(("is_device_capability", "startswith", "endswith", "match", "fullmatch", "search"))
 
 
 def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
@@ -492,7 +529,7 @@ def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
 
 
 # Example: arch == 0x78
-_HIT_LINE = r"12|1_2|0[xXbBoO]|(?i:major|minor)|\d *[-+*|]|(?i:sm_?\W)|[\[(][01][\])]"
+_HIT_LINE = r"12|1_2|0[xXbBoO]|(?i:major|minor)|\d *[-+*|]|(?i:sm_?1?\W)|[\[(][01][\])]"
 
 
 def _lines(text: str, pattern: str) -> set[int]:
@@ -579,9 +616,9 @@ class _Module:
         """Look whether a node by itself is a list of architectures, or a question for one."""
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if _CALLED.fullmatch(name) or (name == "is_device_capability" and self.conditions.parts(node)):
+            if _CALLED.fullmatch(name) or (name in _ASKING and self.conditions.parts(node)):
                 self.found.add(node.lineno)
-        elif isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict) and self.conditions.lists_it_alone(node):
+        elif isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp) and self.conditions.lists_it_alone(node):
             self.found.add(node.lineno)
 
     def test(self, test: ast.expr, path: tuple[ast.expr, ...]) -> None:

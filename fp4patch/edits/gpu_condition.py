@@ -84,7 +84,7 @@ class Target(NamedTuple):
 class Unknown(NamedTuple):
     """All else."""
 
-    key: str
+    node: object = None
 
 
 class Pair(tuple[int, int]):
@@ -121,25 +121,23 @@ class _World:
 
     names: Mapping[str, ast.expr]
     gpu: int
-    scale: int
-    choices: Mapping[str, bool]
-    asked: dict[str, None] = field(default_factory=dict)
+    scale: int = 1
+    choice: bool = False
+    """The truth of what is not known."""
     resolving: set[str] = field(default_factory=set)
 
     def truth(self, value: object) -> bool:
         if isinstance(value, Target):
             return value.number == self.gpu
         if isinstance(value, Gpu | Unknown):
-            key = value.key if isinstance(value, Unknown) else "GPU"
-            self.asked[key] = None
-            return self.choices.get(key, False)
+            return self.choice
         return bool(value)
 
     def value(self, node: ast.AST) -> object:
         """Return the value of an expression."""
         made = getattr(self, f"_{type(node).__name__.lower()}", None)
         result = made(node) if made else None
-        return Unknown(ast.dump(node)) if result is None else result
+        return Unknown(node) if result is None else result
 
     def _constant(self, node: ast.Constant) -> object:
         return node.value
@@ -170,7 +168,7 @@ class _World:
         owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
         number = named(node.attr)
         if number is not None:  # arch::Sm120 is CUTLASS's tag of the family: it has none of SM121
-            return Unknown(ast.dump(node)) if owner == "arch" and node.attr.startswith("Sm") else Target(number)
+            return Unknown(node) if owner == "arch" and node.attr.startswith("Sm") else Target(number)
         if node.attr in ("value", "name"):
             return self.value(node.value)
         if node.attr in ("first", "second") and isinstance(self.value(node.value), Gpu):
@@ -261,26 +259,17 @@ class _World:
 
     def _compare(self, node: ast.Compare) -> object:
         sides = [self.value(side) for side in (node.left, *node.comparators)]
-        texts = [node.left, *node.comparators]
-        held = [
-            self.truth(self._held(op, (left, a), (right, b)))
-            for op, left, a, right, b in zip(node.ops, sides, texts, sides[1:], texts[1:], strict=False)
-        ]
-        return all(held)
+        held = [self._held(*pair) for pair in zip(node.ops, sides, sides[1:], strict=False)]
+        return False if False in held else Unknown(node) if None in held else True
 
-    def _held(self, op: ast.cmpop, left: tuple[object, ast.expr], right: tuple[object, ast.expr]) -> object:
-        (one, _), (other, _) = left, right
-        unknown = Unknown(f"{ast.dump(left[1])} {type(op).__name__} {ast.dump(right[1])}")
-        result: object
+    def _held(self, op: ast.cmpop, one: object, other: object) -> bool | None:
         if isinstance(op, ast.In | ast.NotIn):
             result = self._has(other, one)
         elif isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
             result = self._same(one, other)
         else:
             result = self._ordered(op, one, other)
-        if result is None:
-            return unknown
-        return result != isinstance(op, ast.NotEq | ast.IsNot | ast.NotIn)
+        return None if result is None else result != isinstance(op, ast.NotEq | ast.IsNot | ast.NotIn)
 
     def _has(self, several: object, one: object) -> bool | None:
         if isinstance(several, Unknown | Gpu) and isinstance(one, str):  # "12.0" in archs, "sm_120" in name
@@ -353,7 +342,7 @@ class _World:
     def _known_call(self, name: str, owner: object, values: list[object]) -> tuple[object] | None:
         """Return the value of a call of a function that is known; None for any other."""
         first = values[0] if values else None
-        texts = [meant(_plain(value)) for value in (*values, owner) if isinstance(value, str)]
+        texts = [meant(plain(value)) for value in (*values, owner) if isinstance(value, str)]
         if name in _COMPARES and any(texts):
             return (int(self.gpu not in texts),)
         if name in (_ASKS | _SEARCHES) and any(texts):
@@ -367,8 +356,8 @@ class _World:
             steps = range(*values[:3])  # type: ignore[arg-type]
             return (tuple(steps),) if len(steps) <= 200 else None
         if name == "format" and isinstance(owner, str):
-            plain = [self.gpu if isinstance(value, Gpu) else value for value in values]
-            return self._format(owner, plain)
+            given = [self.gpu if isinstance(value, Gpu) else value for value in values]
+            return self._format(owner, given)
         if name == "join" and isinstance(owner, str) and isinstance(first, tuple):
             return (owner.join(first),) if all(isinstance(part, str) for part in first) else None
         if name in ("int", "str", "float", "bool", "tuple", "list", "set", "frozenset", "sorted", "string", "string_view", "Version", "parse"):
@@ -409,9 +398,9 @@ def _converted(name: str, values: list[object]) -> tuple[object] | None:
     return (first,)
 
 
-def _plain(value: str) -> str:
+def plain(value: str) -> str:
     """Return a text without what a regular expression has around it."""
-    return re.sub(r"[\\^$()]|\.\*|\[af\]\??|(?<=\w)_$", "", value)
+    return re.sub(r"[\\^$()]|\.\*|\[af\]\??|(?<=\d)[af]\?|(?<=\w)_$", "", value)
 
 
 def _number(value: object) -> int | None:
@@ -421,12 +410,13 @@ def _number(value: object) -> int | None:
     if isinstance(value, Gpu | Target):
         return value.number
     if isinstance(value, int):
-        return _scaled(value)
+        number = _scaled(value)
+        return number if 20 <= number < 200 else None  # no number of a GPU: another version
     if isinstance(value, float):
         return round(value * 10) if value < 20 else None
     if isinstance(value, str):
         return meant(value)
-    if isinstance(value, tuple) and len(value) >= 2 and type(value[0]) is type(value[1]) is int:
+    if isinstance(value, tuple) and len(value) == 2 and type(value[0]) is type(value[1]) is int:
         return value[0] * 10 + value[1] if 5 < value[0] < 20 > value[1] * 2 else None
     return None
 
@@ -438,6 +428,13 @@ def _text(node: ast.AST) -> str:
         return ""
 
 
+Rows = frozenset[int]
+"""For what GPUs a condition may hold, each possibility as a set of bits."""
+
+_BIT = {gpu: 1 << at for at, gpu in enumerate(_GPUS)}
+_ALL = (1 << len(_GPUS)) - 1
+
+
 class Conditions:
     """The conditions of a file. ``names``: expressions of the names that have one value."""
 
@@ -446,39 +443,47 @@ class Conditions:
 
     def value(self, node: ast.AST) -> object:
         """Return the value of an expression that is about no GPU; Unknown of any other."""
-        return _World(self.names, 0, 1, {}).value(node)
+        return _World(self.names, 0).value(node)
 
     def parts(self, node: ast.AST) -> bool:
         """Tell whether a condition may hold for one of SM120 and SM121 alone, so that SM121 is left out."""
+        if not any(self.varies(leaf) for leaf in operands(node)):
+            return False
         has_arithmetic = any(isinstance(part, ast.BinOp | ast.Call) for part in ast.walk(node))
         return any(self._parts(node, scale) for scale in ((1, 10) if has_arithmetic else (1,)))
 
     def _parts(self, node: ast.AST, scale: int) -> bool:
-        def held(gpu: int, choices: Mapping[str, bool]) -> tuple[bool, dict[str, None]]:
-            world = _World(self.names, gpu, scale, choices)
-            return world.truth(world.value(node)), world.asked
+        known: dict[int, Rows] = {}
+        unknown: dict[str, list[int]] = {}
+        for leaf in operands(node):
+            known[id(leaf)] = rows = self._of_leaf(leaf, scale)
+            if rows >= {0, _ALL}:
+                unknown.setdefault(ast.dump(leaf), []).append(id(leaf))
+        several = [leaves for leaves in unknown.values() if len(leaves) > 1][:_MOST]
+        for choices in product((0, _ALL), repeat=len(several)):  # what is there twice is the same both times
+            fixed = {leaf: frozenset((row,)) for leaves, row in zip(several, choices, strict=True) for leaf in leaves}
+            if any(map(_leaves_out, _rows(node, known | fixed))):
+                return True
+        return False
 
-        unknown: dict[str, None] = {}
-        for start in (False, True):  # of a condition of several branches each asks for its own
-            for gpu in (120, 121):
-                unknown |= held(gpu, _Always(start))[1]
-        keys = list(unknown)
-        tries: Iterable[Mapping[str, bool]]
-        if len(keys) > _MOST:
-            tries = (_Always(False), _Always(True))
-        else:
-            tries = (dict(zip(keys, values, strict=True)) for values in product((False, True), repeat=len(keys)))
-        return any(_leaves_out({gpu: held(gpu, choices)[0] for gpu in _GPUS}) for choices in tries)
+    def _of_leaf(self, leaf: ast.expr, scale: int) -> Rows:
+        worlds = ([_World(self.names, gpu, scale, choice) for gpu in _GPUS] for choice in (False, True))
+        return frozenset(sum(_BIT[world.gpu] for world in of_all if world.truth(world.value(leaf))) for of_all in worlds)
 
     def is_for(self, node: ast.AST, gpu: int) -> bool:
         """Tell whether a condition can hold for a GPU, and does not for all."""
-        held = {of: _held(self.names, node, of, _Always(True)) for of in _GPUS}
-        return held[gpu] and not all(held.values())
+        held = {of: _World(self.names, of, choice=True) for of in _GPUS}
+        found = {of: world.truth(world.value(node)) for of, world in held.items()}
+        return found[gpu] and not all(found.values())
 
     def varies(self, node: ast.AST) -> bool:
         """Tell whether it matters to a condition which of SM120 and SM121 it is about."""
-        choices = (_Always(False), _Always(True))
-        return any(_held(self.names, node, 120, c) != _held(self.names, node, 121, c) for c in choices)
+        for choice in (False, True):
+            for scale in (1, 10):
+                one, other = (_World(self.names, gpu, scale, choice) for gpu in (120, 121))
+                if one.truth(one.value(node)) != other.truth(other.value(node)):
+                    return True
+        return False
 
     def places(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the smallest parts of a condition that part SM120 and SM121, if the whole does."""
@@ -499,14 +504,36 @@ class Conditions:
         elif isinstance(node, ast.List | ast.Set | ast.Tuple):
             elements = node.elts
         values = [self.value(element) for element in elements]
+        if isinstance(node, ast.BinOp):
+            joined = self.value(node)
+            values = list(joined) if type(joined) is tuple else []
         numbers = [_number(value) for value in values]
         several = len(numbers) > 1 or not all(type(v) in (int, float) or (isinstance(v, str) and v[:1].isdigit()) for v in values)
         return several and 120 in numbers and 121 not in numbers and {*numbers} <= ARCHS
 
 
-def _held(names: Mapping[str, ast.expr], node: ast.AST, gpu: int, choices: Mapping[str, bool]) -> bool:
-    world = _World(names, gpu, 1, choices)
-    return world.truth(world.value(node))
+def operands(test: ast.AST) -> Iterator[ast.expr]:
+    """Yield the parts of a condition that are no ``and``, ``or`` or ``not``."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from operands(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from operands(test.operand)
+    else:
+        yield test  # type: ignore[misc]
+
+
+def _rows(test: ast.AST, known: Mapping[int, Rows]) -> Rows:
+    """Return for what GPUs a condition may hold, by that of its operands."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return frozenset(_ALL & ~row for row in _rows(test.operand, known))
+    if not isinstance(test, ast.BoolOp):
+        return known[id(test)]
+    join = and_ if isinstance(test.op, ast.And) else or_
+    found = _rows(test.values[0], known)
+    for value in test.values[1:]:
+        found = frozenset(join(a, b) for a in found for b in _rows(value, known))
+    return found
 
 
 def tests(tree: ast.AST, asked: Set[str] = frozenset()) -> Iterator[ast.expr]:
@@ -552,18 +579,9 @@ def leaves(test: ast.AST) -> Iterator[ast.expr]:
         yield from leaves(part)
 
 
-class _Always(dict[str, bool]):
-    """The same choice of everything."""
-
-    def __init__(self, choice: bool) -> None:
-        self.choice = choice
-
-    def get(self, _key: str, _default: object = None) -> bool:  # type: ignore[override]
-        return self.choice
-
-
-def _leaves_out(held: Mapping[int, bool]) -> bool:
+def _leaves_out(row: int) -> bool:
     """Tell whether a condition leaves SM121 out, by the GPUs for which it holds, or SM120 alone does not meet it."""
+    held = {gpu: bool(row & bit) for gpu, bit in _BIT.items()}
     if held[120] and not held[121]:  # but for a test of the minor number alone
         return not all(held[gpu] == (gpu % 10 == 0) for gpu in _OTHERS)
-    return held[121] and not held[120] and held[110] and held[100]
+    return held[121] and not held[120] and sum(held[gpu] for gpu in _OTHERS if gpu < 120) > 3
