@@ -55,7 +55,15 @@ def _one(word: str) -> str:
 
 
 def _character(escape: re.Match[str]) -> str:
-    for name, base in (("braced", 16), ("hex", 16), ("point", 16), ("short", 16), ("long", 16), ("named", 8), ("octal", 8)):
+    for name, base in (
+        ("braced", 16),
+        ("hex", 16),
+        ("point", 16),
+        ("short", 16),
+        ("long", 16),
+        ("named", 8),
+        ("octal", 8),
+    ):
         if digits := escape[name]:
             value = int(digits[-_LONGEST:], base)
             return chr(value) if value <= 0x10FFFF else "\ufffd"

@@ -382,7 +382,9 @@ _WRITTEN = {mark: f"(?:{re.escape(mark)}|{digraph})" for digraph, mark in DIGRAP
 @lru_cache(maxsize=1024)
 def occurrence(pattern: tuple[str, ...]) -> re.Pattern[str]:
     """Return what passes each text without continuations in which the token sequence occurs, and few others."""
-    words = [_WRITTEN.get(word) or re.escape(word) for word in pattern if not _is_raw(word)]  # a raw string keeps its continuations
+    words = [
+        _WRITTEN.get(word) or re.escape(word) for word in pattern if not _is_raw(word)
+    ]  # a raw string keeps its continuations
     return re.compile(GAP.join(words) if len(words) == len(pattern) else "")
 
 

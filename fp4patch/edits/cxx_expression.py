@@ -1,8 +1,8 @@
 """Expressions of C++ as Python's ``ast`` has them, without types: as far as a condition needs them.
 
-A statement is read as the expressions in it, one after the other: ``auto x = a == 12 ? b : c;`` is ``auto``, ``x`` and a
-conditional one. What is no expression is passed over, so that any text is read. A template with its arguments is a call,
-braces are a set, and so ``f<120>(x)`` and ``T{12, 0}`` are calls of calls and of ``T`` with a set.
+A statement is read as the expressions in it, one after the other: ``auto x = a == 12 ? b : c;`` is ``auto``, ``x`` and
+a conditional one. What is no expression is passed over, so that any text is read. A template with its arguments is a
+call, braces are a set, and so ``f<120>(x)`` and ``T{12, 0}`` are calls of calls and of ``T`` with a set.
 """
 
 import ast
@@ -50,11 +50,15 @@ _COUNTS: dict[str, type[ast.operator]] = {
     "%": ast.Mod,
 }
 _SIGNS: dict[str, type[ast.unaryop]] = {"!": ast.Not, "not": ast.Not, "-": ast.USub, "+": ast.UAdd, "~": ast.Invert}
-_LONG = frozenset(("||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "->", "::", "+=", "-=", "*=", "/=", "|=", "&=", "%="))
+_LONG = frozenset(
+    ("||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "->", "::", "+=", "-=", "*=", "/=", "|=", "&=", "%=")
+)
 _OPERATORS = frozenset(("=", "or", "and", "bitor", "bitand", "xor", "not_eq", "not", "?", ":", ";", ","))
 _LOGICAL = frozenset(("&&", "||", "and", "or"))
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
-_ALONE = frozenset(("return", "else", "case", "throw", "co_return", "typename", "const", "constexpr", "auto", "static", "new"))
+_ALONE = frozenset(
+    ("return", "else", "case", "throw", "co_return", "typename", "const", "constexpr", "auto", "static", "new")
+)
 """Words that begin no expression of their own."""
 _DEEPEST = 150
 
@@ -78,7 +82,12 @@ class Expressions:
         for at in tokens:
             token = source.token(at)
             last = self.items[-1] if self.items else None
-            if last and last.kind is token.kind is Kind.MARK and source.ends[last.at] == token.start and last.text + token.text in _LONG:
+            if (
+                last
+                and last.kind is token.kind is Kind.MARK
+                and source.ends[last.at] == token.start
+                and last.text + token.text in _LONG
+            ):
                 last.text += token.text
                 last.at = at
             else:
@@ -97,12 +106,12 @@ class Expressions:
     def several(self, closing: str) -> list[ast.expr]:
         """Return the expressions up to a closing mark, or all."""
         found: list[ast.expr] = []
-        while self.at < len(self.items) and self.text != closing:
+        while self.at < len(self.items) and self._text != closing:
             before = self.at
-            if self.text in _OPERATORS or self.text in (")", "]", "}", "=", ";"):
-                if not closing and self.text in (")", "]", "}"):
+            if self._text in _OPERATORS or self._text in (")", "]", "}", "=", ";"):
+                if not closing and self._text in (")", "]", "}"):
                     return found
-                if self.text in (")", "]", "}"):
+                if self._text in (")", "]", "}"):
                     break
                 self.at += 1
                 continue
@@ -114,63 +123,64 @@ class Expressions:
         return found
 
     @property
-    def text(self) -> str:
+    def _text(self) -> str:
         return self.items[self.at].text if self.at < len(self.items) else ""
 
     @property
-    def line(self) -> int:
+    def _line(self) -> int:
         return self.items[min(self.at, len(self.items) - 1)].line
 
-    def place(self, node: ast.expr, line: int) -> ast.expr:
+    def _place(self, node: ast.expr, line: int) -> ast.expr:
         node.lineno, node.col_offset = line, 0
         return node
 
     def ternary(self) -> ast.expr | None:
-        line = self.line
-        test = self.binary(0)
-        if test is None or self.text != "?":
+        """Return the expression that begins here; None if none does."""
+        line = self._line
+        test = self._binary(0)
+        if test is None or self._text != "?":
             return test
         self.at += 1
         body = self.ternary()
         other = None
-        if self.text == ":":
+        if self._text == ":":
             self.at += 1
             other = self.ternary()
         nothing = ast.Constant(None)
-        return self.place(ast.IfExp(test, body or nothing, other or nothing), line)
+        return self._place(ast.IfExp(test, body or nothing, other or nothing), line)
 
-    def binary(self, level: int) -> ast.expr | None:
+    def _binary(self, level: int) -> ast.expr | None:
         if level == len(_BINARY):
-            return self.unary()
-        line = self.line
-        left = self.binary(level + 1)
-        while left is not None and self.text in _BINARY[level]:
-            operator = self.text
+            return self._unary()
+        line = self._line
+        left = self._binary(level + 1)
+        while left is not None and self._text in _BINARY[level]:
+            operator = self._text
             if self.at + 1 >= len(self.items) or self.items[self.at + 1].text in (")", ",", ";", "=", "}", ">"):
                 return left  # of a type: T* p, T&& x
             self.at += 1
-            right = self.binary(level + 1)
+            right = self._binary(level + 1)
             if right is None:
                 return left
-            left = self.place(_combined(operator, left, right), left.lineno or line)
+            left = self._place(_combined(operator, left, right), left.lineno or line)
         return left
 
-    def unary(self) -> ast.expr | None:
+    def _unary(self) -> ast.expr | None:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise RecursionError("parentheses deeper than any program has them")
         try:
-            line, text = self.line, self.text
+            line, text = self._line, self._text
             if text in _SIGNS or text in ("*", "&", "&&"):
                 self.at += 1
-                operand = self.unary()
+                operand = self._unary()
                 sign = _SIGNS.get(text)
-                return self.place(ast.UnaryOp(sign(), operand), line) if sign and operand is not None else operand
-            return self.primary()
+                return self._place(ast.UnaryOp(sign(), operand), line) if sign and operand is not None else operand
+            return self._primary()
         finally:
             self.depth -= 1
 
-    def primary(self) -> ast.expr | None:
+    def _primary(self) -> ast.expr | None:  # noqa: PLR0911 - a case a line
         if self.at >= len(self.items):
             return None
         item = self.items[self.at]
@@ -178,53 +188,61 @@ class Expressions:
         if item.kind is Kind.STRING:
             words = []
             while self.at < len(self.items) and self.items[self.at].kind is Kind.STRING:
-                words.append(self.text)
+                words.append(self._text)
                 self.at += 1
-            return self.behind(self.place(ast.Constant(string(words)), line))
+            return self.behind(self._place(ast.Constant(string(words)), line))
         if item.kind in (Kind.NUMBER, Kind.CHAR):
             self.at += 1
             value = number(item.text) if item.kind is Kind.NUMBER else None
-            return self.place(ast.Constant(value) if value is not None else ast.Name(item.text), line)
+            return self._place(ast.Constant(value) if value is not None else ast.Name(item.text), line)
         if item.text in _CLOSES:
-            inner = self.group()
+            inner = self._group()
             if item.text == "{":
-                return self.behind(self.place(ast.Set(inner), line))
+                return self.behind(self._place(ast.Set(inner), line))
             if item.text == "[":
-                return self.place(ast.List(inner), line)
-            one = inner[-1] if inner and len(inner) == 1 else self.place(ast.Tuple(inner), line)
+                return self._place(ast.List(inner), line)
+            one = inner[-1] if inner and len(inner) == 1 else self._place(ast.Tuple(inner), line)
             return self.behind(one)
         if item.kind is Kind.NAME or item.text == "::":
             self.at += 1
-            if item.text in ("defined", "sizeof") and self.at < len(self.items) and self.items[self.at].kind is Kind.NAME:
-                return self.primary()
-            name = self.place(ast.Name(item.text), line)
+            if (
+                item.text in ("defined", "sizeof")
+                and self.at < len(self.items)
+                and self.items[self.at].kind is Kind.NAME
+            ):
+                return self._primary()
+            name = self._place(ast.Name(item.text), line)
             return name if item.text in _ALONE and item.text != "constexpr" else self.behind(name)
         return None
 
-    def group(self) -> list[ast.expr]:
-        closing = _CLOSES[self.text]
+    def _group(self) -> list[ast.expr]:
+        closing = _CLOSES[self._text]
         self.at += 1
         inner = self.several(closing)
-        self.at += self.text == closing
+        self.at += self._text == closing
         return inner
 
     def behind(self, node: ast.expr) -> ast.expr:
         """Return an expression with what follows it: its members, calls, subscripts, and the arguments of templates."""
         while self.at < len(self.items):
-            text, line = self.text, node.lineno
-            if text in (".", "->", "::") and self.at + 1 < len(self.items) and self.items[self.at + 1].kind is Kind.NAME:
+            text, line = self._text, node.lineno
+            if (
+                text in (".", "->", "::")
+                and self.at + 1 < len(self.items)
+                and self.items[self.at + 1].kind is Kind.NAME
+            ):
                 self.at += 1
-                if self.text == "template":
+                if self._text == "template":
                     self.at += 1
-                node = self.place(ast.Attribute(node, self.text), line)
+                node = self._place(ast.Attribute(node, self._text), line)
                 self.at += 1
             elif text == "(":
-                node = self.place(ast.Call(node, self.group(), []), line)
+                node = self._place(ast.Call(node, self._group(), []), line)
             elif text == "{" and not isinstance(node, ast.Constant):
-                node = self.place(ast.Call(node, [self.place(ast.Set(self.group()), line)], []), line)
+                node = self._place(ast.Call(node, [self._place(ast.Set(self._group()), line)], []), line)
             elif text == "[":
-                inner = self.group()
-                node = self.place(ast.Subscript(node, inner[0] if inner else ast.Constant(None)), line)
+                inner = self._group()
+                node = self._place(ast.Subscript(node, inner[0] if inner else ast.Constant(None)), line)
             elif text == "<" and isinstance(node, ast.Name | ast.Attribute) and (end := self.template_end(node)):
                 self.at += 1
                 arguments = []
@@ -238,7 +256,7 @@ class Expressions:
                 if self.items[end].text == ">>":  # it ends an outer one, too
                     self.at = end
                     self.items[end] = _Item(">", self.items[end].at, Kind.MARK, self.items[end].line)
-                node = self.place(ast.Call(node, arguments, []), line)
+                node = self._place(ast.Call(node, arguments, []), line)
             else:
                 break
         return node
@@ -273,7 +291,11 @@ class Expressions:
 
     def is_reference(self, at: int) -> bool:
         """Tell whether the mark there is that of a type, as in ``T&&>``."""
-        return self.items[at].text == "&&" and [item.text for item in self.items[at + 1 : at + 2]] in ([">"], [">>"], [","])
+        return self.items[at].text == "&&" and [item.text for item in self.items[at + 1 : at + 2]] in (
+            [">"],
+            [">>"],
+            [","],
+        )
 
 
 def _combined(operator: str, left: ast.expr, right: ast.expr) -> ast.expr:

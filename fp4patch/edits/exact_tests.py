@@ -28,7 +28,19 @@ from fp4patch.cxx.literals import integer
 from fp4patch.cxx.tokens import Source, lex
 from fp4patch.edits.cmake import Argument, Form, parse
 from fp4patch.edits.cxx_expression import Expressions
-from fp4patch.edits.gpu_condition import ARCHS, Conditions, Gpu, Target, Unknown, is_subject, leaves, meant, named, plain, tests
+from fp4patch.edits.gpu_condition import (
+    ARCHS,
+    Conditions,
+    Gpu,
+    Target,
+    Unknown,
+    conditions_in,
+    is_subject,
+    leaves,
+    meant,
+    named,
+    plain,
+)
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import PatchedTree, Place, Search
 from fp4patch.edits.promise import Promise
@@ -67,7 +79,9 @@ _WRITTEN = re.compile(
     | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?!\.|,(?!\s*(?:\w+\s*[\])]|['"]minor))))"""
 ).finditer
 """Such a number as a test in Python has it: not in prose, in a call for a family, or at the end of another name."""
-_HIT_NAME = re.compile(rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|[AFaf]?_ENABLED|(?!\w{2}))").search
+_HIT_NAME = re.compile(
+    rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|[AFaf]?_ENABLED|(?!\w{2}))"
+).search
 _NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|\bcc\b|gpu").search
 
 
@@ -113,14 +127,34 @@ _REWRITTEN = (
     _rewritten(rb"0[xX]7['_]?[89][uUlL]{0,3}\b", *(f"0{x}7{eight}" for x in "xX" for eight in "89'_")),
     _rewritten(rb"0[xX]4['_]?[bB]['_]?[0aA][uUlL]{0,3}\b", *(f"0{x}4{b}" for x in "xX" for b in ("b", "B", "'", "_"))),
     _rewritten(rb"0[bB][01'_]{7,}[uUlL]{0,3}\b", "0b", "0B"),
-    _rewritten(rb"0[oO]?['_]?(?:1['_]?7[01]|2['_]?2(?:60|72))[uUlL]{0,3}\b", "017", "022", "0o1", "0O1", "0o2", "0O2", "0'1", "0'2"),
+    _rewritten(
+        rb"0[oO]?['_]?(?:1['_]?7[01]|2['_]?2(?:60|72))[uUlL]{0,3}\b",
+        "017",
+        "022",
+        "0o1",
+        "0O1",
+        "0o2",
+        "0O2",
+        "0'1",
+        "0'2",
+    ),
     _rewritten(rb"\b1['_]?2['_]?[01]", "1'2", "1_2", "12'0", "12_0"),
-    Look(words_of(*((twelve, minor) for twelve in ("0xc", "0xC", "014", "0b1100", "0o14") for minor in ("inor", "second")))),
+    Look(
+        words_of(
+            *((twelve, minor) for twelve in ("0xc", "0xC", "014", "0b1100", "0o14") for minor in ("inor", "second"))
+        )
+    ),
     _rewritten(rb"\\(?:x|u00|u\{|x\{|06|N)", "\\x3", "\\06", "\\u003", "\\x{3", "\\u{3", "\\N{DIGIT"),
-    _rewritten(rb"(?<![a-zA-Z])(?:sm|SM|compute)_?1?2?[\"'] ?[-+%,.)\s]", *(f"{n}{o}{q}" for n in _SPELLED for o in ("", "1") for q in "\"'")),
+    _rewritten(
+        rb"(?<![a-zA-Z])(?:sm|SM|compute)_?1?2?[\"'] ?[-+%,.)\s]",
+        *(f"{n}{o}{q}" for n in _SPELLED for o in ("", "1") for q in "\"'"),
+    ),
     _rewritten(rb"(?<![a-zA-Z])(?:sm|SM|compute)_?[{%]", *(f"{name}{mark}" for name in _SPELLED for mark in "{%")),
-    _rewritten(rb"[\"']1[\"']\s*\+?\s*[\"']2", "\"1\"", "'1'"),
-    _rewritten(rb"[=!]=\s*\(*\d+[uUlL]{0,3}\s*(?:[-+*|^]|<<)\s*\d", *(f"{n}{o}" for n in _SUBJECTS for o in ("==", " ==", "!=", " !="))),
+    _rewritten(rb"[\"']1[\"']\s*\+?\s*[\"']2", '"1"', "'1'"),
+    _rewritten(
+        rb"[=!]=\s*\(*\d+[uUlL]{0,3}\s*(?:[-+*|^]|<<)\s*\d",
+        *(f"{n}{o}" for n in _SUBJECTS for o in ("==", " ==", "!=", " !=")),
+    ),
 )
 """What passes files in which the number, or a text with it, is written in another way."""
 
@@ -154,7 +188,9 @@ def _in_module(_gates: Sequence[bytes], content: bytes) -> bool:
     )
 
 
-_PARTS = re.compile(rb"minor|divmod|\b12 ?[*]|== ?0\b|\b0 ==|\[[01]\]\)?\s*(?:[=!<>]|not\b|in\b)|(?:%|//)\s*10\b").search
+_PARTS = re.compile(
+    rb"minor|divmod|\b12 ?[*]|== ?0\b|\b0 ==|\[[01]\]\)?\s*(?:[=!<>]|not\b|in\b)|(?:%|//)\s*10\b"
+).search
 """What is beside 12 where only that is the major number."""
 _GIVEN = re.compile(rb"\s*[A-Z_]{3}[A-Z0-9_]*\s*(?::[^=\n]*)?=[^=\n]*\b12").match
 """A constant that is the number."""
@@ -332,9 +368,9 @@ def _constants(words: Sequence[str]) -> dict[str, int]:
     """Return the names that a text gives a number, once."""
     found: dict[str, int] = {}
     for at, word in enumerate(words):
-        if not word[0].isdecimal() or at < 2 or words[at + 1 : at + 2] not in ((";",), (",",), ("}",), ("#",), ()):
-            if words[max(0, at - 2) : at - 1] != ("define",):
-                continue
+        ends = at > 1 and words[at + 1 : at + 2] in ((";",), (",",), ("}",), ("#",), ())
+        if not word[0].isdecimal() or not (ends or words[max(0, at - 2) : at - 1] == ("define",)):
+            continue
         name = words[at - 2] if words[at - 1] == "=" else words[at - 1] if words[at - 2] == "define" else ""
         value = integer(word)
         if name.isidentifier() and value is not None:
@@ -357,17 +393,27 @@ def _of_directive(source: Source, name: str, span: range, conditions: Conditions
 
 def _of_statement(expressions: Sequence[ast.expr], conditions: Conditions) -> Iterator[int]:
     for expression in expressions:
-        for test in tests(expression, _ASKED):
-            yield from (place.lineno for place in conditions.places(test))
+        for test in conditions_in(expression, _ASKED):
+            yield from (_line(place) for place in conditions.places(test))
         for node in ast.walk(expression):
             if isinstance(node, ast.Set):
-                keys = [element.elts[0] for element in node.elts if isinstance(element, ast.Set) and len(element.elts) == 2]
+                keys = [
+                    element.elts[0] for element in node.elts if isinstance(element, ast.Set) and len(element.elts) == 2
+                ]
                 listed = ast.Set(keys) if keys and len(keys) == len(node.elts) else node  # {{90, f}, {120, g}}
                 if conditions.lists_it_alone(listed) and not _is_compared(expression, node):
                     yield node.lineno
-            elif isinstance(node, ast.Name | ast.Attribute) and named(_last(node)) == 120 and _last(node).startswith("NV_IS"):
+            elif (
+                isinstance(node, ast.Name | ast.Attribute)
+                and named(_last(node)) == 120
+                and _last(node).startswith("NV_IS")
+            ):
                 names = {named(_last(other)) for other in ast.walk(expression)}
                 yield from [node.lineno] * (121 not in names)
+
+
+def _line(node: ast.AST) -> int:
+    return int(getattr(node, "lineno", 0))
 
 
 def _last(node: ast.AST) -> str:
@@ -376,20 +422,27 @@ def _last(node: ast.AST) -> str:
 
 def _is_compared(expression: ast.expr, node: ast.AST) -> bool:
     """Tell whether a display is compared with something, which is a test of its own."""
-    return any(isinstance(test, ast.Compare) and any(part is node for part in ast.walk(test)) for test in ast.walk(expression))
+    return any(
+        isinstance(test, ast.Compare) and any(part is node for part in ast.walk(test)) for test in ast.walk(expression)
+    )
 
 
 def _pairs(expressions: Sequence[ast.expr], conditions: Conditions) -> Iterator[int]:
     """Yield the lines of pairs that are the capability 12.0, in a statement about one."""
-    texts = " ".join(ast.unparse(ast.fix_missing_locations(e)) for e in expressions)
-    compared = {id(part) for e in expressions for test in tests(e, _ASKED) for part in ast.walk(test)}
+    compared = {id(part) for e in expressions for test in conditions_in(e, _ASKED) for part in ast.walk(test)}
     for expression in expressions:
         for node in ast.walk(expression):
-            if id(node) not in compared and isinstance(node, ast.Call | ast.Set | ast.Tuple) and is_subject(texts):
+            if id(node) not in compared and isinstance(node, ast.Call | ast.Set | ast.Tuple):
                 value = conditions.value(node)
-                if tuple(value) == (12, 0) if isinstance(value, tuple) and not isinstance(value, Unknown | Gpu | Target) else False:
+                is_pair = isinstance(value, tuple) and not isinstance(value, Unknown | Gpu | Target)
+                if is_pair and value == (12, 0) and any(map(is_subject, _names(expressions))):
                     yield node.lineno
                     break
+
+
+def _names(expressions: Sequence[ast.expr]) -> Iterator[str]:
+    for expression in expressions:
+        yield from filter(None, map(_last, ast.walk(expression)))
 
 
 class _Statement(NamedTuple):
@@ -405,7 +458,7 @@ _OF_BLOCKS = frozenset(("struct", "class", "namespace", "union", "enum", "extern
 _BEFORE_BLOCKS = frozenset(("else", "do", "try", "const", "override", "noexcept", "final", "mutable"))
 
 
-def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:
+def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:  # noqa: PLR0912 - a branch for each mark
     """Yield the statements with a hit; braces of a value are part of one."""
     words, directives = source.words, source.directive_of
     blocks: list[tuple[int, Sequence[int], list[int], list[str]]] = [(0, (), [], [])]
@@ -422,10 +475,14 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:
         block, head, tokens, opened = blocks[-1]
         if word == "{":
             previous = words[tokens[-1]] if tokens else ""
-            is_value = opened[-1:] == ["{"] or previous in ("=", ",", "(", "return", "<", "?", ":", "]") or (
-                (previous[:1].isalpha() or previous[:1] in ("_", ">"))
-                and previous not in _BEFORE_BLOCKS
-                and _OF_BLOCKS.isdisjoint(words[token] for token in tokens)
+            is_value = (
+                opened[-1:] == ["{"]
+                or previous in ("=", ",", "(", "return", "<", "?", ":", "]")
+                or (
+                    (previous[:1].isalpha() or previous[:1] in ("_", ">"))
+                    and previous not in _BEFORE_BLOCKS
+                    and _OF_BLOCKS.isdisjoint(words[token] for token in tokens)
+                )
             )
             if is_value and tokens:
                 opened.append("{")
@@ -479,8 +536,8 @@ def _specializations(source: Source, tokens: Sequence[int]) -> Iterator[tuple[st
     words = source.words
     if [words[at] for at in tokens[:2]] != ["template", "<"]:
         return
-    depth = 0
-    for number, at in enumerate(tokens[1:], 1):
+    depth = number = 0
+    for number, at in enumerate(tokens[1:], 1):  # noqa: B007 - where it ends
         depth += (words[at] == "<") - (words[at] == ">")
         if not depth:
             break
@@ -488,7 +545,6 @@ def _specializations(source: Source, tokens: Sequence[int]) -> Iterator[tuple[st
         for node in ast.walk(expression):
             if isinstance(node, ast.Call) and node.args and not isinstance(node.func, ast.Call):
                 yield from ((_last(node.func), argument, node.lineno) for argument in node.args)
-            if isinstance(node, ast.Call):
                 return
 
 
@@ -529,7 +585,7 @@ def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
 
 
 # Example: arch == 0x78
-_HIT_LINE = r"12|1_2|0[xXbBoO]|(?i:major|minor)|\d *[-+*|]|(?i:sm_?1?\W)|[\[(][01][\])]"
+_HIT_LINE = r"12|1_2|0[xXbBoO][\d_]|ajor|inor|[sS][mM]_?1?[\"'%{]|[=!]= *\(*\d+ *[-+*|^<]"
 
 
 def _lines(text: str, pattern: str) -> set[int]:
@@ -546,7 +602,9 @@ def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
             stored[node.id] += 1
         elif isinstance(node, ast.arg):
             stored[node.arg] += 1
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
         value = getattr(node, "value", None)
         if len(targets) != 1 or value is None or isinstance(value, ast.Compare | ast.BoolOp | ast.IfExp):
             continue
@@ -594,7 +652,9 @@ class _Module:
                 self.test(condition, path)
         elif isinstance(node, ast.Match):
             self.match(node, path)
-        elif isinstance(node, ast.BoolOp | ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        elif isinstance(node, ast.BoolOp | ast.Compare) or (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        ):
             self.test(node, path)
         else:
             self.display(node)
@@ -609,7 +669,11 @@ class _Module:
         for node in nodes:
             if isinstance(node, ast.AST):
                 self.walk(node, path)
-            if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break):
+            if (
+                isinstance(node, ast.If)
+                and not node.orelse
+                and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+            ):
                 path = (*path, ast.UnaryOp(ast.Not(), node.test))
 
     def display(self, node: ast.AST) -> None:
@@ -618,12 +682,14 @@ class _Module:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if _CALLED.fullmatch(name) or (name in _ASKING and self.conditions.parts(node)):
                 self.found.add(node.lineno)
-        elif isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp) and self.conditions.lists_it_alone(node):
+        elif isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp) and self.conditions.lists_it_alone(
+            node
+        ):
             self.found.add(node.lineno)
 
     def test(self, test: ast.expr, path: tuple[ast.expr, ...]) -> None:
         """Look at a condition: by itself, in what is in it, and in the branch that it is in."""
-        places = {place.lineno for place in self.conditions.places(test)}
+        places = {_line(place) for place in self.conditions.places(test)}
         if not places and path and self.conditions.varies(test):
             within = ast.BoolOp(ast.And(), [*path[-4:], test])
             before = ast.BoolOp(ast.And(), [*path[-4:]])
@@ -645,7 +711,9 @@ class _Module:
             (case, test if case.guard is None else ast.BoolOp(ast.And(), [test, _bound(case, node.subject)]))
             for case, test in whole
         ]
-        has_other = any(self.conditions.is_for(test, 121) and not self.conditions.is_for(test, 120) for _, test in guarded)
+        has_other = any(
+            self.conditions.is_for(test, 121) and not self.conditions.is_for(test, 120) for _, test in guarded
+        )
         for case, test in guarded:
             if not has_other and self.conditions.parts(test):
                 self.found.add(case.pattern.lineno)
@@ -653,14 +721,27 @@ class _Module:
 
 
 def _bound(case: ast.match_case, subject: ast.expr) -> ast.expr:
-    """Return the guard of a case, with what is matched in the place of the name that it is bound to."""
-    name = case.pattern.name if isinstance(case.pattern, ast.MatchAs) else None
+    """Return the guard of a case, with what is matched in the place of the names that are bound to it."""
+    names = dict(_captured(subject, case.pattern))
 
     class _Names(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - ast asks for it
-            return subject if node.id == name else node
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return names.get(node.id, node)
 
-    return _Names().visit(deepcopy(case.guard)) if name and case.guard else case.guard or ast.Constant(True)
+    return _Names().visit(deepcopy(case.guard)) if case.guard else ast.Constant(True)
+
+
+def _captured(subject: ast.expr, pattern: ast.pattern) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that a pattern binds, with what each is."""
+    if isinstance(pattern, ast.MatchAs) and pattern.name:
+        yield pattern.name, subject
+    if isinstance(pattern, ast.MatchSequence):
+        parts = subject.elts if isinstance(subject, ast.Tuple) else ()
+        for at, part in enumerate(pattern.patterns):
+            yield from _captured(parts[at] if at < len(parts) else ast.Subscript(subject, ast.Constant(at)), part)
+    if isinstance(pattern, ast.MatchClass):
+        for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+            yield from _captured(ast.Attribute(subject, name), part)
 
 
 def _pattern(subject: ast.expr, pattern: ast.pattern) -> ast.expr:
@@ -676,17 +757,27 @@ def _pattern(subject: ast.expr, pattern: ast.pattern) -> ast.expr:
         if isinstance(subject, ast.Tuple) and len(subject.elts) == len(pattern.patterns):
             parts = [_pattern(*pair) for pair in zip(subject.elts, pattern.patterns, strict=True)]
         elif all(isinstance(part, ast.MatchValue) for part in pattern.patterns):
-            return ast.Compare(subject, [ast.Eq()], [ast.Tuple([p.value for p in pattern.patterns if isinstance(p, ast.MatchValue)])])
+            return ast.Compare(
+                subject, [ast.Eq()], [ast.Tuple([p.value for p in pattern.patterns if isinstance(p, ast.MatchValue)])]
+            )
         else:
-            parts = [_pattern(ast.Subscript(subject, ast.Constant(at)), part) for at, part in enumerate(pattern.patterns)]
+            parts = [
+                _pattern(ast.Subscript(subject, ast.Constant(at)), part) for at, part in enumerate(pattern.patterns)
+            ]
     if isinstance(pattern, ast.MatchClass):
-        parts = [_pattern(ast.Attribute(subject, ("major", "minor")[at]), part) for at, part in enumerate(pattern.patterns[:2])]
+        parts = [
+            _pattern(ast.Attribute(subject, ("major", "minor")[at]), part)
+            for at, part in enumerate(pattern.patterns[:2])
+        ]
         parts += [
             _pattern(ast.Attribute(subject, name), part)
             for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True)
         ]
     if isinstance(pattern, ast.MatchMapping):
-        parts = [_pattern(ast.Subscript(subject, key), part) for key, part in zip(pattern.keys, pattern.patterns, strict=True)]
+        parts = [
+            _pattern(ast.Subscript(subject, key), part)
+            for key, part in zip(pattern.keys, pattern.patterns, strict=True)
+        ]
     return ast.BoolOp(ast.And(), parts) if parts else ast.Constant(True)
 
 

@@ -8,7 +8,7 @@ the two alike, and ``arch == 120 or arch == 121`` does not.
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import product
 from operator import add, and_, floordiv, ge, gt, invert, le, lshift, lt, mod, mul, neg, or_, pos, rshift, sub, xor
@@ -24,7 +24,7 @@ _MOST = 8
 _SUBJECT = re.compile(
     r"""(?i:capab|(?<![a-z])caps?\b|device_prop|(?<![a-z])cc(?![a-z])|version|gpu(?!s|_?(?:id|count|num|mem|idx)))
       | (?<![a-z])arch(?!ive) | (?:cuda|gpu|sm|cc|nv)arch | Arch(?!ive) | ARCH(?!IVE)
-      | (?<![a-zA-Z])(?:sm|SM|Sm)(?![a-z])(?!_?(?i:counts?|scale|margin|size|num|per|mem|idx|id|limit)(?![a-z]))""",
+      | (?:(?<![a-zA-Z])(?:sm|SM|Sm)|(?<=[a-z])S[mM])(?![a-z])(?!_?(?i:counts?|scale|margin|size|num|per|mem|idx|id|limit)(?![a-z]))""",
     re.VERBOSE,
 )
 """Names of what is a GPU."""
@@ -43,12 +43,16 @@ _NAME = re.compile(
 )
 """Names of one of the two; a longer name is that of a kernel."""
 # Example: sm_120a
-_TEXT = re.compile(r"(?i)(?:(?:sm|compute)_?)(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?(?:\+ptx)?|(\d{2,3})(?:[af]|-real|-virtual)?")
+_TEXT = re.compile(
+    r"(?i)(?:(?:sm|compute)_?)(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?(?:\+ptx)?|(\d{2,3})(?:[af]|-real|-virtual)?"
+)
 _IS_EXACTLY = re.compile(
     r"(?i)_*is_?(?:exact(?:ly)?_?)?(?:(?:device|gpu|cuda|compute)_?)*(?:capability|arch|sm|cc)(?:_?v)?"
 )
 _PAIRS = re.compile(r"(?i)capab|pair|tuple|array")
-_STRIPS = frozenset(("lower", "upper", "strip", "removeprefix", "replace", "to_int", "as_version_str", "value", "c_str"))
+_STRIPS = frozenset(
+    ("lower", "upper", "strip", "removeprefix", "replace", "to_int", "as_version_str", "value", "c_str")
+)
 _SEARCHES = frozenset(("match", "fullmatch", "search", "regex_match", "regex_search"))
 _ASKS = frozenset(("startswith", "endswith", "starts_with", "ends_with", "StartsWith", "__eq__", "contains", "equals"))
 _COMPARES = frozenset(("strcmp", "strncmp", "strcasecmp", "compare", "memcmp"))
@@ -283,7 +287,7 @@ class _World:
         found = [self._same(one, element) for element in several]
         return True if True in found else None if None in found else False
 
-    def _same(self, one: object, other: object) -> bool | None:
+    def _same(self, one: object, other: object) -> bool | None:  # noqa: PLR0911 - a case a line
         if isinstance(other, Gpu) or (isinstance(other, Target) and not isinstance(one, Gpu)):
             one, other = other, one
         if isinstance(one, Gpu):
@@ -295,13 +299,15 @@ class _World:
             number = _number(other)
             return one.number == (self.gpu if number is None else number)
         for value, unknown in ((one, other), (other, one)):
-            if isinstance(unknown, Unknown) and (isinstance(value, Pair) or (isinstance(value, str) and value[:1].isalpha())):
+            if isinstance(unknown, Unknown) and (
+                isinstance(value, Pair) or (isinstance(value, str) and value[:1].isalpha())
+            ):
                 number = _number(value)
                 return None if number is None else number == self.gpu
         if isinstance(one, Unknown) or isinstance(other, Unknown):
             return None
         if isinstance(one, str) and isinstance(other, str):
-            return one == other or None not in (number := meant(one), meant(other)) and meant(one) == meant(other)
+            return one == other or (None not in (number := meant(one), meant(other)) and meant(one) == meant(other))
         if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
             held = [self._same(a, b) for a, b in zip(one, other, strict=True)]
             return False if False in held else None if None in held else True
@@ -313,11 +319,13 @@ class _World:
             sides = [_number(side) for side in sides]
         order = _ORDERS.get(type(op))
         try:
-            return None if order is None or None in sides or any(isinstance(s, Unknown) for s in sides) else order(*sides)
+            return (
+                None if order is None or None in sides or any(isinstance(s, Unknown) for s in sides) else order(*sides)
+            )
         except TypeError:
             return None
 
-    def _call(self, node: ast.Call) -> object:
+    def _call(self, node: ast.Call) -> object:  # noqa: PLR0911 - a case a line
         template = node.func if isinstance(node.func, ast.Call) else None  # f<120>(x), of C++
         function = template.func if template else node.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
@@ -328,7 +336,7 @@ class _World:
         if name.endswith("_cast") and values:
             return values[0]
         if name == "get" and values and given in ([0], [1]):
-            return (self.gpu // 10, self.gpu % 10)[given[0]] if isinstance(values[0], Gpu) else None
+            return divmod(self.gpu, 10)[int(given == [1])] if isinstance(values[0], Gpu) else None
         if _IS_EXACTLY.fullmatch(name) and any(numbers := [*map(_number, values), *map(_number, given)]):
             return self.gpu in numbers
         owner = self.value(function.value) if isinstance(function, ast.Attribute) else None
@@ -339,7 +347,7 @@ class _World:
         targets = [value.number for value in (*given, *values) if isinstance(value, Target)]
         return self.gpu in targets if targets else self._about(name, _text(function))
 
-    def _known_call(self, name: str, owner: object, values: list[object]) -> tuple[object] | None:
+    def _known_call(self, name: str, owner: object, values: list[object]) -> tuple[object] | None:  # noqa: PLR0911 - a case a line
         """Return the value of a call of a function that is known; None for any other."""
         first = values[0] if values else None
         texts = [meant(plain(value)) for value in (*values, owner) if isinstance(value, str)]
@@ -353,14 +361,28 @@ class _World:
             number = self._number_of(first)
             return None if number is None else (divmod(number, values[1]),)
         if name == "range" and values and all(isinstance(value, int) and abs(value) < 1 << 20 for value in values):
-            steps = range(*values[:3])  # type: ignore[arg-type]
+            steps = range(*values[:3])  # type: ignore[call-overload]
             return (tuple(steps),) if len(steps) <= 200 else None
         if name == "format" and isinstance(owner, str):
             given = [self.gpu if isinstance(value, Gpu) else value for value in values]
             return self._format(owner, given)
         if name == "join" and isinstance(owner, str) and isinstance(first, tuple):
             return (owner.join(first),) if all(isinstance(part, str) for part in first) else None
-        if name in ("int", "str", "float", "bool", "tuple", "list", "set", "frozenset", "sorted", "string", "string_view", "Version", "parse"):
+        if name in (
+            "int",
+            "str",
+            "float",
+            "bool",
+            "tuple",
+            "list",
+            "set",
+            "frozenset",
+            "sorted",
+            "string",
+            "string_view",
+            "Version",
+            "parse",
+        ):
             return _converted(name, values)
         if _PAIRS.search(name) and isinstance(owner, Unknown | type(None)):
             parts: Sequence[object] = values
@@ -403,7 +425,7 @@ def plain(value: str) -> str:
     return re.sub(r"[\\^$()]|\.\*|\[af\]\??|(?<=\d)[af]\?|(?<=\w)_$", "", value)
 
 
-def _number(value: object) -> int | None:
+def _number(value: object) -> int | None:  # noqa: PLR0911 - a case a line
     """Return the number of the GPU that a value means."""
     if isinstance(value, bool | Unknown):
         return None
@@ -468,7 +490,9 @@ class Conditions:
 
     def _of_leaf(self, leaf: ast.expr, scale: int) -> Rows:
         worlds = ([_World(self.names, gpu, scale, choice) for gpu in _GPUS] for choice in (False, True))
-        return frozenset(sum(_BIT[world.gpu] for world in of_all if world.truth(world.value(leaf))) for of_all in worlds)
+        return frozenset(
+            sum(_BIT[world.gpu] for world in of_all if world.truth(world.value(leaf))) for of_all in worlds
+        )
 
     def is_for(self, node: ast.AST, gpu: int) -> bool:
         """Tell whether a condition can hold for a GPU, and does not for all."""
@@ -508,7 +532,9 @@ class Conditions:
             joined = self.value(node)
             values = list(joined) if type(joined) is tuple else []
         numbers = [_number(value) for value in values]
-        several = len(numbers) > 1 or not all(type(v) in (int, float) or (isinstance(v, str) and v[:1].isdigit()) for v in values)
+        several = len(numbers) > 1 or not all(
+            type(v) in (int, float) or (isinstance(v, str) and v[:1].isdigit()) for v in values
+        )
         return several and 120 in numbers and 121 not in numbers and {*numbers} <= ARCHS
 
 
@@ -536,31 +562,31 @@ def _rows(test: ast.AST, known: Mapping[int, Rows]) -> Rows:
     return found
 
 
-def tests(tree: ast.AST, asked: Set[str] = frozenset()) -> Iterator[ast.expr]:
+def conditions_in(tree: ast.AST, asked: Set[str] = frozenset()) -> Iterator[ast.expr]:
     """Yield each condition of an expression, the outermost first. ``asked``: functions whose argument is one."""
     is_not = isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
     if isinstance(tree, ast.BoolOp | ast.Compare) or is_not:
         yield tree  # type: ignore[misc]
-        for leaf in leaves(tree):  # type: ignore[arg-type]
+        for leaf in leaves(tree):
             for child in ast.iter_child_nodes(leaf):
-                yield from tests(child, asked)
+                yield from conditions_in(child, asked)
         return
     if isinstance(tree, ast.IfExp):
         yield from _asked(tree.test, asked)
-        yield from tests(tree.body, asked)
-        yield from tests(tree.orelse, asked)
+        yield from conditions_in(tree.body, asked)
+        yield from conditions_in(tree.orelse, asked)
         return
     if isinstance(tree, ast.Call) and getattr(tree.func, "attr", getattr(tree.func, "id", "")) in asked and tree.args:
         yield from _asked(tree.args[0], asked)
         for argument in tree.args[1:]:
-            yield from tests(argument, asked)
+            yield from conditions_in(argument, asked)
         return
     for child in ast.iter_child_nodes(tree):
-        yield from tests(child, asked)
+        yield from conditions_in(child, asked)
 
 
 def _asked(test: ast.expr, asked: Set[str]) -> Iterator[ast.expr]:
-    inner = list(tests(test, asked))
+    inner = list(conditions_in(test, asked))
     yield from inner if test in inner else [test, *inner]
 
 
