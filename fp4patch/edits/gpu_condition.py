@@ -24,7 +24,8 @@ _MOST = 8
 _SUBJECT = re.compile(
     r"""(?i:capab|(?<![a-z])caps?\b|device_prop|(?<![a-z])cc(?![a-z])|version|gpu(?!s|_?(?:id|count|num|mem|idx)))
       | (?<![a-z])arch(?!ive) | (?:cuda|gpu|sm|cc|nv)arch | Arch(?!ive) | ARCH(?!IVE)
-      | (?:(?<![a-zA-Z])(?:sm|SM|Sm)|(?<=[a-z])S[mM])(?![a-z])(?!_?(?i:counts?|scale|margin|size|num|per|mem|idx|id|limit)(?![a-z]))""",
+      | (?:(?<![a-zA-Z])(?:sm|SM|Sm)|(?<=[a-z])S[mM])(?![a-z])
+        (?!_?(?i:counts?|scale|margin|size|num|per|mem|idx|id|limit)(?![a-z]))""",
     re.VERBOSE,
 )
 """Names of what is a GPU."""

@@ -48,7 +48,7 @@ def test_targets_with_the_same_numbers_share_a_row_and_what_failed_comes_first()
 def test_a_tree_in_which_nothing_was_checked_is_not_among_the_verified_ones() -> None:
     idle = replace(REPORTS["pass"], target="mlx", version="1", patches=(), results=())
     assert idle.verdict is Verdict.NOTHING
-    assert headline([REPORTS["pass"], idle]).title.endswith("; it changes nothing in mlx 1")
+    assert headline([REPORTS["pass"], idle]).title.endswith("; it changes nothing in mlx 1.")
     assert headline([idle]).verdict is Verdict.NOTHING
     assert headline([REPORTS["fail"], idle]).verdict is Verdict.FAIL
 
@@ -80,7 +80,8 @@ def test_what_was_not_checked_is_listed_and_what_a_person_can_do_about_it_comes_
     spans = tuple(LineSpan("a.h", line, line + 1, NO_CODE) for line in (10, 20, 30, 40))
     lacking = replace(REPORTS["pass"], set_aside=aside, coverage=Coverage(50, spans))
     short, long = (" ".join(text(VerifyText(lacking, details)).split()) for details in (False, True))
-    assert "8 changed lines not judged: a.h:10-11,20-21,30-31 and 1 more" in short
+    judged = "42 of 50 changed lines judged on sm_120a and sm_121a."
+    assert f"{judged} 8 have no code that was judged: a.h:10-11 and 3 more." in short
     assert "not run gemm: it takes minutes: --all runs it" in short
     assert "such function" not in short
     assert "a.h:10-11,20-21,30-31,40-41" in long
