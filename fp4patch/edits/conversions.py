@@ -75,6 +75,20 @@ def calls(text: str) -> Iterator[Place]:
     return (place for place in outside(text, set()) if place.because == BY_FUNCTION)
 
 
+def disguised(text: str) -> Iterator[Place]:
+    """Yield each live conversion whose instruction no literal has as it is: in two of them, or with escapes."""
+    if not any(look.passes(text.encode("utf-8", "surrogateescape")) for look in INSTRUCTIONS.others):
+        return
+    source = lex(text)
+    for at in [at for at, word in enumerate(source.words) if word[-1] == '"']:
+        value = _joined(source.words, at)
+        if _INSTRUCTION.search(value) and source.is_live(source.starts[at]):
+            token = source.token(at)
+            behind = source.words[at : at + 40]
+            if not any(_INSTRUCTION.search(word) for word in behind if word[-1] == '"'):
+                yield Place(token.line, " ".join(token.text.split())[:80], BY_INSTRUCTION)
+
+
 def outside(text: str, macros: Set[str]) -> Iterator[Place]:
     """Yield each live conversion that is not under ``#if defined(MACRO)`` or ``#ifdef MACRO`` of one of the macros."""
     try:

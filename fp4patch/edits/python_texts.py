@@ -18,11 +18,11 @@ def texts(module: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp | ast.JoinedStr | ast.Call | ast.Constant):
             value = _text(node, names, 20)
-            if value is not None and UNKNOWN != value:
+            if value is not None and value != UNKNOWN:
                 yield node.lineno, value
 
 
-def _text(node: ast.AST, names: dict[str, ast.expr], depth: int) -> str | None:
+def _text(node: ast.AST, names: dict[str, ast.expr], depth: int) -> str | None:  # noqa: PLR0911 - a case a line
     """Return the value of an expression; None if it is no text."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None

@@ -22,7 +22,7 @@ from fp4patch.cxx.text import COMMENT, literals
 from fp4patch.cxx.tokens import Conditional, Source, lex, words
 from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan
-from fp4patch.edits.conversions import CALLS, INSTRUCTIONS, calls
+from fp4patch.edits.conversions import CALLS, INSTRUCTIONS, calls, disguised
 from fp4patch.edits.cxx_code import retirement
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.look import Look, words_of
@@ -111,6 +111,12 @@ class WrapAsm(Operation):
             yield Search(CALLS, lambda _tree, _file, text: calls(text))
 
     def _left(self, tree: PatchedTree, file: str, text: str, /) -> Iterator[Place]:
+        if language_of(file) == self.language:
+            try:
+                yield from disguised(text)
+            except LexError as error:
+                yield Place(error.line, error.message)
+                return
         if tree.folded(file) and not any(sign in text for sign in self.unless):
             return  # the fold has proven the files that it read
         if language_of(file) == "python":

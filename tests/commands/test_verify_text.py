@@ -8,8 +8,8 @@ from verify_reports import REPORTS, SM121A, host, on_120, on_121, report, text
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify_text import ROWS, VerifyText, executions
 from fp4patch.core.arch import Arch
-from fp4patch.core.results import Verdict
-from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
+from fp4patch.core.results import Problem, Verdict
+from fp4patch.proof.coverage import LEFT_OUT_HERE, NO_CODE, Coverage, LineSpan
 from fp4patch.proof.execute import check_of
 from fp4patch.proof.execution.result import Executed, Execution, Ran, summary
 from fp4patch.proof.result import BuildResult, SetAside, headline
@@ -128,3 +128,22 @@ def test_names_and_messages_neither_control_the_terminal_nor_become_markup() -> 
     assert "\x1b" not in shown
     assert "error: [red]a[/red]\\x1b[2J\\x1b]0;x\\x07" in shown
     assert "[bold]a\\udcff" in shown
+
+
+def test_the_verdict_says_what_named_targets_leave_out_and_its_numbers_add_up() -> None:
+    spans = (LineSpan("a.h", 1, 48, LEFT_OUT_HERE), LineSpan("b.h", 213, 213, NO_CODE))
+    unasked = "--arch leaves out the check that conditions on targets are varied"
+    shown = headline([replace(REPORTS["pass"], coverage=Coverage(436, spans), unasked=unasked)]).title
+    assert shown.endswith(
+        "387 of 436 changed lines judged on sm_120a and sm_121a. 1 has no code that was judged: b.h:213. "
+        f"48 are left out on these targets. {unasked}."
+    )
+
+
+def test_a_report_that_fails_praises_nothing() -> None:
+    executed = Executed((replace(NOT_RUN, ran=WRONG), replace(NOT_RUN, ran=replace(WRONG, wrong=0, first=""))))
+    assert "right" in text(VerifyText(replace(REPORTS["pass"], executed=Executed(executed.executions[1:]))))
+    problem = Problem(expected="a check of each changed line, as --strict asks", found="none of 1 line")
+    shown = text(VerifyText(replace(REPORTS["pass"], executed=executed, problems=(problem,))))
+    assert shown.startswith("FAIL")
+    assert " right" not in shown

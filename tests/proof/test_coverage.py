@@ -212,3 +212,22 @@ def test_lines_that_do_not_count_were_there_before_in_the_same_order() -> None:
         assert len(changed) <= 4 * (3 + 2)
         before = iter("\n".join(old).split("\n"))
         assert all(line in before for number, line in enumerate("\n".join(new).split("\n"), 1) if number not in changed)
+
+
+def test_an_if_constexpr_of_one_line_is_judged_by_itself() -> None:
+    new = (
+        "template <int Round> int f(int x) {\n"
+        "  x = g(x);\n"
+        "  if constexpr (Round == 1) return h(x);\n"
+        "  if constexpr (Round == 2) { return i(x); }\n"
+        "  return x;\n}\n"
+    )
+    every = range(1, 7)
+    found = places(judged(new, {A: [2, 5]}, {A: every}, before=""))
+    assert found == [("a.h:3-4", NO_CODE)]
+    assert places(judged(new, {A: [2, 3, 5]}, {A: every}, before="")) == [("a.h:4", NO_CODE)]
+
+
+def test_the_numbers_of_lines_add_up() -> None:
+    found = judged(after(4, 7), {A: [4], F: [4]})
+    assert found.judged + sum(map(len, found.unjudged)) == found.lines == 2
