@@ -129,8 +129,8 @@ SIZES = {
     "commands": 3_900,  # plan
     "core": 1_360,  # the sandbox, with a table of system calls
     "catalog": 1_594,  # arguments of launches as tables, the record of releases
-    "cxx": 1_501,
-    "edits": 5_600,  # the reader of patch files: git, mails, quilt, Debian; effects of conditions
+    "cxx": 1_650,  # literals by value, an `if constexpr` of one line, bodies of functions
+    "edits": 7_000,  # the reader of patch files; effects; conditions on a GPU, evaluated, of three languages
     "tree": 2_240,  # who brought a file: git, pip, a release; files that come and go
     "proof": 5_183,  # a list of checks, and what a condition varies
     "sass": 4_815,  # expressions in place of text
