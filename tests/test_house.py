@@ -187,6 +187,7 @@ NAMES_A_TARGET = {
     "images": "an image is one of vLLM with CUTLASS",
     "cli.py": "the summary of `build`: the same",
     "commands/build.py": "the same",
+    "edits/gpu_condition.py": "macros by which headers name a GPU",
     "doctor/machine.py": "a build of vLLM",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
     "commands/fetch.py": "an example in a message",
