@@ -25,19 +25,47 @@ _FUNCTION = re.compile(r"__nv_cvt_(?:float|double|halfraw|bfloat16raw)2?_to_fp4(
 _TYPE = re.compile(r"__nv_fp4(?:x[24])?_e2m1")
 _INSTRUCTION = re.compile(r"e2m1x[0-9]\.")
 """A conversion to E2M1 in PTX: in one from E2M1 the format comes last."""
-_PIECES = tuple(f"{'e2m1x'[:size]}{quote}" for size in range(1, 6) for quote in "\"'")
-_ESCAPED = (r"\x65", r"\x32", r"\x6d", r"\x6D", r"\x31", r"\x78", r"\145", r"\062", r"\155", r"\061", r"\170")
-_APART = re.compile(
-    r"e2m1x".replace("", r"(?:[\"'][^\"'\n;]{0,9}\s*[\"'])?")[len(r"(?:[\"'][^\"'\n;]{0,9}\s*[\"'])?") :].encode()
+_MNEMONIC = "e2m1x"
+_APART_WORDS = tuple(
+    (_MNEMONIC[:first] + quote, quote + _MNEMONIC[last:])
+    for quote in "\"'"
+    for first in range(1, len(_MNEMONIC))
+    for last in range(first, len(_MNEMONIC))
+) + tuple((_MNEMONIC + quote,) for quote in "\"'")
+"""The first and the last part of the mnemonic, where it is in several literals."""
+_ESCAPED = tuple(
+    f"\\{form}" for letter in _MNEMONIC for form in (f"x{ord(letter):x}", f"x{ord(letter):X}", f"{ord(letter):03o}")
 )
+
+
+def _disguised() -> re.Pattern[bytes]:
+    """Return the mnemonic with its number. Its letters may be escaped; between two a literal may end, and one begin."""
+    between = r"(?:[\"'][^\"'\n;]{0,9}\s*[\"'])?"
+    letters = (
+        rf"(?:{letter}|\\x0*(?i:{ord(letter):x})|\\0*{ord(letter):o}|\\[uU]0*(?i:{ord(letter):x})|\\[uxo]\{{\w*\}})"
+        for letter in _MNEMONIC
+    )
+    return re.compile(between.join([*letters, r"(?:[0-9]|\\x0*3[0-9]|\\0*6[0-7])"]).encode())
+
+
+_DISGUISED = _disguised()
+
+
+def _is_disguised(content: bytes) -> bool:
+    """Tell whether a text may have the mnemonic other than as it is."""
+    return any(len(found[0]) > len(_MNEMONIC) + 1 for found in _DISGUISED.finditer(content))
+
+
+DISGUISED = (
+    Look(words_of(*_APART_WORDS), _is_disguised),
+    Look(words_of(*([escaped] for escaped in _ESCAPED)), _is_disguised),
+)
+PUT_TOGETHER = (Look(words_of(["e2m1x{"], ["e2m1x%"], ["e2m1{"], ["e2m1%"])), *DISGUISED)
+"""What passes files in which no literal may have the mnemonic as it is."""
 INSTRUCTIONS = Look(
     words_of(["e2m1x"]),
     re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search,
-    (
-        Look(words_of(["e2m1x{"], ["e2m1x%"], ["e2m1{"], ["e2m1%"])),
-        Look(words_of(*([piece] for piece in _PIECES)), _APART.search),
-        Look(words_of(*([escaped] for escaped in _ESCAPED)), re.compile(rb"\\(?:x|[01])\w").search),
-    ),
+    PUT_TOGETHER,
 )
 """Passes every file with a conversion to E2M1: ``cvt.rn.satfinite.e2m1x2.f32``, and not ``cvt.rn.f16x2.e2m1x2 h``."""
 _CALL = re.compile(
@@ -77,7 +105,8 @@ def calls(text: str) -> Iterator[Place]:
 
 def disguised(text: str) -> Iterator[Place]:
     """Yield each live conversion whose instruction no literal has as it is: in two of them, or with escapes."""
-    if not any(look.passes(text.encode("utf-8", "surrogateescape")) for look in INSTRUCTIONS.others):
+    content = text.encode("utf-8", "surrogateescape")
+    if not any(look.passes(content) for look in DISGUISED):
         return
     source = lex(text)
     for at in [at for at, word in enumerate(source.words) if word[-1] == '"']:

@@ -130,6 +130,8 @@ class _World:
     choice: bool = False
     """The truth of what is not known."""
     resolving: set[str] = field(default_factory=set)
+    known: dict[str, object] = field(default_factory=dict)
+    """Values of names: each may be made of others."""
 
     def truth(self, value: object) -> bool:
         if isinstance(value, Target):
@@ -144,6 +146,13 @@ class _World:
         result = made(node) if made else None
         return Unknown(node) if result is None else result
 
+    def _resolved(self, name: str) -> object:
+        if name not in self.known:
+            self.resolving.add(name)
+            self.known[name] = self.value(self.names[name])
+            self.resolving.discard(name)
+        return self.known[name]
+
     def _constant(self, node: ast.Constant) -> object:
         return node.value
 
@@ -151,9 +160,7 @@ class _World:
         if (number := named(node.id)) is not None and node.id not in self.names:
             return Target(number)
         if node.id in self.names and node.id not in self.resolving:
-            self.resolving.add(node.id)
-            value = self.value(self.names[node.id])
-            self.resolving.discard(node.id)
+            value = self._resolved(node.id)
             is_constant = isinstance(value, int | float | str | tuple) and not isinstance(value, Gpu | Unknown | Target)
             if not isinstance(value, Unknown) and not (is_constant and node.id.islower() and is_subject(node.id)):
                 return value
@@ -463,10 +470,17 @@ class Conditions:
 
     def __init__(self, names: Mapping[str, ast.expr]) -> None:
         self.names = names
+        self._worlds: dict[tuple[int, int, bool], _World] = {}
+
+    def _world(self, gpu: int, scale: int = 1, choice: bool = False) -> _World:
+        key = gpu, scale, choice
+        if key not in self._worlds:
+            self._worlds[key] = _World(self.names, *key)
+        return self._worlds[key]
 
     def value(self, node: ast.AST) -> object:
         """Return the value of an expression that is about no GPU; Unknown of any other."""
-        return _World(self.names, 0).value(node)
+        return self._world(0).value(node)
 
     def parts(self, node: ast.AST) -> bool:
         """Tell whether a condition may hold for one of SM120 and SM121 alone, so that SM121 is left out."""
@@ -490,14 +504,14 @@ class Conditions:
         return False
 
     def _of_leaf(self, leaf: ast.expr, scale: int) -> Rows:
-        worlds = ([_World(self.names, gpu, scale, choice) for gpu in _GPUS] for choice in (False, True))
+        worlds = ([self._world(gpu, scale, choice) for gpu in _GPUS] for choice in (False, True))
         return frozenset(
             sum(_BIT[world.gpu] for world in of_all if world.truth(world.value(leaf))) for of_all in worlds
         )
 
     def is_for(self, node: ast.AST, gpu: int) -> bool:
         """Tell whether a condition can hold for a GPU, and does not for all."""
-        held = {of: _World(self.names, of, choice=True) for of in _GPUS}
+        held = {of: self._world(of, choice=True) for of in _GPUS}
         found = {of: world.truth(world.value(node)) for of, world in held.items()}
         return found[gpu] and not all(found.values())
 
@@ -505,7 +519,7 @@ class Conditions:
         """Tell whether it matters to a condition which of SM120 and SM121 it is about."""
         for choice in (False, True):
             for scale in (1, 10):
-                one, other = (_World(self.names, gpu, scale, choice) for gpu in (120, 121))
+                one, other = (self._world(gpu, scale, choice) for gpu in (120, 121))
                 if one.truth(one.value(node)) != other.truth(other.value(node)):
                     return True
         return False

@@ -22,7 +22,7 @@ from fp4patch.cxx.text import COMMENT, literals
 from fp4patch.cxx.tokens import Conditional, Source, lex, words
 from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan
-from fp4patch.edits.conversions import CALLS, INSTRUCTIONS, calls, disguised
+from fp4patch.edits.conversions import CALLS, INSTRUCTIONS, PUT_TOGETHER, calls, disguised
 from fp4patch.edits.cxx_code import retirement
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.look import Look, words_of
@@ -120,10 +120,7 @@ class WrapAsm(Operation):
         if tree.folded(file) and not any(sign in text for sign in self.unless):
             return  # the fold has proven the files that it read
         if language_of(file) == "python":
-            for number, line in enumerate(text.split("\n"), 1):
-                if "e2m1x" in line and (opcode := _OPCODE.search(line.partition("#")[0])):
-                    yield Place(number, opcode[0], _IN_PYTHON)
-            yield from _put_together(text)
+            yield from _in_python(text)
             return
         try:
             if sign := needs_suffix(text, self.unless):
@@ -152,6 +149,21 @@ class WrapAsm(Operation):
         for option in sorted(option for option in options if option.endswith("guard")):
             if not _is_condition(options[option]):
                 yield Mistake(option, "a condition of the preprocessor", repr(options[option]))
+
+
+def _in_python(text: str) -> Iterator[Place]:
+    """Yield the conversions in a module's texts. It is parsed only if something of the mnemonic is in no whole one."""
+    is_part = any(look.passes(text.encode("utf-8", "surrogateescape")) for look in PUT_TOGETHER)
+    for number, line in enumerate(text.split("\n"), 1):
+        if "e2m1x" not in line:
+            continue
+        code = line.partition("#")[0]
+        opcodes = _OPCODE.findall(code)
+        if opcodes:
+            yield Place(number, opcodes[0], _IN_PYTHON)
+        is_part = is_part or code.count("e2m1x") > len(opcodes)
+    if is_part:
+        yield from _put_together(text)
 
 
 def _put_together(text: str) -> Iterator[Place]:
