@@ -128,9 +128,9 @@ def test_an_expression_matches_the_examples_above_it() -> None:
 SIZES = {
     "commands": 3_900,  # plan
     "core": 1_360,  # the sandbox, with a table of system calls
-    "catalog": 1_720,  # arguments of launches as tables, the record of releases, the trees below a project
-    "cxx": 1_501,
-    "edits": 5_600,  # the reader of patch files: git, mails, quilt, Debian; effects of conditions
+    "catalog": 1_760,  # arguments of launches as tables, the record of releases, the trees below a project
+    "cxx": 1_650,  # literals by value, an `if constexpr` of one line, bodies of functions
+    "edits": 7_300,  # the reader of patch files; effects; conditions on a GPU, evaluated, of three languages
     "tree": 2_590,  # who brought a file; files that come and go; what a lost receipt said; a patched copy
     "proof": 5_183,  # a list of checks, and what a condition varies
     "sass": 6_580,  # expressions for C text; products of matrices, warps and blocks as SM12x has them; --run
@@ -187,6 +187,7 @@ NAMES_A_TARGET = {
     "images": "an image is one of vLLM with CUTLASS",
     "cli.py": "the summary of `build`: the same",
     "commands/build.py": "the same",
+    "edits/gpu_condition.py": "macros by which headers name a GPU",
     "doctor/machine.py": "a build of vLLM",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
     "commands/fetch.py": "an example in a message",

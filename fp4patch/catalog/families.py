@@ -10,11 +10,16 @@ string. The last of several names varies fastest. A string that is ``"{N}"`` alo
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Any
 
 Table = dict[str, Any]
 
 _NAME = re.compile(r"\{(\w+(?:\.\w+)?)\}")
+
+
+_MOST = 1000
+"""Tables that one stands for."""
 
 
 def expanded(value: Any, name: str = "") -> Any:
@@ -82,6 +87,9 @@ def _family(item: Any) -> Iterator[Any]:
     if not isinstance(each, dict) or not all(isinstance(values, list) for values in each.values()):
         yield item  # a wrong `each` is then a key that no table has
         return
+    number = prod(map(len, each.values()))
+    if number > _MOST:
+        raise ValueError(f"an `each` that stands for {number:,} tables; {_MOST:,} are the most")
     table = {key: value for key, value in item.items() if key != "each"}
     for values in product(*each.values()):
         names = dict(zip(each, values, strict=True))

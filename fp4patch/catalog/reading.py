@@ -1,5 +1,7 @@
 """Reading of TOML files as values of the model by pydantic, with problems by file and key."""
 
+import os
+import stat
 import tomllib
 from collections.abc import Callable
 from functools import cache
@@ -38,12 +40,15 @@ class Reader:
         try:
             value: T = _adapter(kind).validate_python(with_patterns(table) | place, context=path.parent)
         except ValidationError as error:
-            for detail in error.errors(include_url=False):
+            details = error.errors(include_url=False)
+            for detail in details[:_MOST]:
                 expected = _EXPECTED.get(
                     detail["type"], detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
                 )
                 found = "none" if detail["type"] == "missing" else repr(detail["input"])
                 self.wrong(path, detail["loc"], expected, found if len(found) <= 80 else f"{found[:77]}...")
+            if len(details) > _MOST:
+                self.wrong(path, (), "no more mistakes than these", f"{len(details) - _MOST:,} more")
             return None
         return value
 
@@ -51,8 +56,11 @@ class Reader:
         """Return the tables of a file, expanded, with those of the files that it extends. None: it has problems."""
         try:
             data = self._expanded(path)
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # TOMLDecodeError, UnicodeDecodeError, an integer that is too long
             self.wrong(path, (), "TOML", str(error))
+            return None
+        except RecursionError:
+            self.wrong(path, (), "TOML", "tables or arrays deeper than any program reads them")
             return None
         whole, names = Table(), data.get("extends", ())
         for name in names if isinstance(names, list) else (names,) if names else ():
@@ -67,10 +75,24 @@ class Reader:
 
 def _expanded(path: Path) -> Table:
     """Return the tables of a file. Several variants extend the same one, which is read once."""
-    data: Table = expanded(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+    data: Table = expanded(tomllib.loads(_content(path).decode("utf-8-sig")))
     return data
 
 
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file. ValueError: it is none, or too large; nobody waits for what a pipe has to say."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:  # noqa: PTH123 - the flags
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise ValueError("something that is no regular file")
+        content = opened.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST >> 10} KiB, which no file of patches has")
+    return content
+
+
+_LARGEST = 1 << 20
+_MOST = 20
+"""Mistakes of a file that are told one by one."""
 _adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)
 """Returns the validator of such a file. It is made once, which takes longer than to read all files."""
 

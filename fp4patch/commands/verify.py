@@ -45,6 +45,7 @@ from fp4patch.core.errors import EXIT_REFUSED
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
 @TRUST_TREE
+@click.option("--strict", is_flag=True, help="Fail if no check judges a changed line of these targets.")
 @click.option("--details", is_flag=True, help="Print all rows, executions and probes that did not run.")
 def verify(
     trees: tuple[Path, ...],
@@ -56,6 +57,7 @@ def verify(
     jobs: int | None,
     execute: bool,
     every_probe: bool,
+    strict: bool,
     details: bool,
 ) -> None:
     """Compile the probes of a patched TREE and check the code.
@@ -76,6 +78,7 @@ def verify(
         jobs=jobs,
         execute=execute,
         every_probe=every_probe,
+        strict=strict,
     )
     with progress_bar() as tick:
         reports = verify_trees(trees, request, on_progress=tick)

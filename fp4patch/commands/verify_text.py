@@ -23,7 +23,12 @@ MORE = "--details: every row, execution and unchecked line; --report FILE.html: 
 
 
 def effect(report: VerifyReport) -> Iterator[str]:
-    """Yield what the patches change: the architectures of a build, the machine code, and whether it is exact."""
+    """Yield what the patches change: the architectures of a build, the machine code, and whether it is exact.
+
+    Nothing of a tree that failed: its gain is worth nothing.
+    """
+    if report.verdict.failed:
+        return
     for check, group in groupby(report.builds, key=lambda build: build.check):
         results = list(group)
         changed = [build for build in results if build.before != build.after]
@@ -56,7 +61,7 @@ def _exact(executed: Executed) -> Iterator[str]:
     signs = sum(run.ran.signs > 0 for run in right)
     but = f"; {signs} but for the sign of NaN, as the variant declares" if signs else ""
     if ran:
-        numbers = f"{len(right)} of {counted(len(ran), 'kernel')} right, {swept} of them for all inputs"
+        numbers = f"{len(right)} of {counted(len(ran), 'patched kernel')} right, {swept} of them for all inputs"
         yield f"executed on this host: {numbers}{but}"
 
 

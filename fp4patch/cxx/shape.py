@@ -226,3 +226,22 @@ def bodies(source: Source) -> Iterator[tuple[int, int, str]]:
             head = at + 1
         elif word == ";":
             head = at + 1
+
+
+def one_line_branches(source: Source) -> set[int]:
+    """Return the lines that have a whole ``if constexpr``, with what it decides about."""
+    lines: set[int] = set()
+    for at in source.find(("if", "constexpr", "(")):
+        depth, end = 0, at + 2
+        opened = False
+        while end < len(source.words):
+            word = source.words[end]
+            depth += (word in "({[") - (word in ")}]")
+            opened = opened or (word == "{" and depth == 1)
+            if not depth and (word == ";" or (word == "}" and opened)):
+                break
+            end += 1
+        first = source.line(source.starts[at])
+        if end < len(source.words) and source.line(source.starts[end]) == first:
+            lines.add(first)
+    return lines

@@ -35,7 +35,8 @@ GAP = rf"(?:\s++|{SPLICED_COMMENT})*+"
 
 _PART = re.compile(
     rf"""
-    (?: [^\w$"'/\#.]++          # white space and punctuation
+    (?: [^\w$"'/\#.%]++         # white space and punctuation
+      | %(?!:)
       | {NAME}+(?!["'])         # a name that is no prefix of a literal
       | \$[\w$]*+
       | {NUMBER}
@@ -47,7 +48,7 @@ _PART = re.compile(
       | (?P<endless>(?:/\*|{ENCODING}R"[^\s()\\"]{{0,16}}\()(?s:.*))
       | (?P<literal>{STRING}|{CHARACTER})
       | {NAME}
-      | (?P<mark>\#)
+      | (?P<mark>\#|%:)
       | .                       # a quote without its partner
     )
     """,
@@ -55,6 +56,9 @@ _PART = re.compile(
 )
 """What is code of no interest, and the next part: in ``a + "s" // c`` first ``"s"``, then ``// c``."""
 
+
+DIGRAPHS = {"%:": "#", "<%": "{", "%>": "}", "<:": "[", ":>": "]"}
+"""Punctuation that is another one ([lex.digraph])."""
 
 Span = tuple[int, int]
 """A part of a text, by the offsets of its begin and its end."""

@@ -18,6 +18,7 @@ from fp4patch.cxx.condition import holds
 from fp4patch.cxx.text import (
     BOM,
     CHARACTER,
+    DIGRAPHS,
     GAP,
     NAME,
     NUMBER,
@@ -35,6 +36,7 @@ _LEXEME = re.compile(
     rf"""
     (?:\s++|{SPLICED_COMMENT})*+
     ( {NAME}+(?!["']) | \$[\w$]*+
+    | %:|<%|%>|<:(?!:[^:>])|:>
     | [][(){{}}<>,;:=&*+!|?~^%-]
     | {RAW}(?s:.*?)\)(?P=delimiter)"
     | {STRING}
@@ -175,6 +177,8 @@ class Source:
         while spans and spans[-1][0] == spans[-1][1]:
             spans.pop()
         words = [logical[begin:stop] for begin, stop in spans]
+        if "%" in logical or "<:" in logical or ":>" in logical:
+            words = [DIGRAPHS.get(word, word) for word in words]
         begins, stops = [begin for begin, _ in spans], [stop for _, stop in spans]
         if not self.spliced.borders:
             return tuple(words), tuple(begins), tuple(stops)
@@ -258,7 +262,7 @@ class Source:
         return tuple(self._directive(index, *span) for index, span in enumerate(self.skeleton.directives))
 
     def _directive(self, index: int, mark: int, stop: int) -> Directive:
-        found = _LEXEME.match(self.spliced.text, mark + 1, stop)
+        found = _LEXEME.match(self.spliced.text, mark + 1 + (self.spliced.text[mark] == "%"), stop)
         word = found[1] if found else ""
         name = word if word and _kind(word) is Kind.NAME else ""
         start = self.spliced.original(mark)
@@ -372,10 +376,15 @@ def lex(text: str) -> Source:
     return read(text)
 
 
+_WRITTEN = {mark: f"(?:{re.escape(mark)}|{digraph})" for digraph, mark in DIGRAPHS.items()}
+
+
 @lru_cache(maxsize=1024)
 def occurrence(pattern: tuple[str, ...]) -> re.Pattern[str]:
     """Return what passes each text without continuations in which the token sequence occurs, and few others."""
-    words = [re.escape(word) for word in pattern if not _is_raw(word)]  # a raw string keeps its continuations
+    words = [
+        _WRITTEN.get(word) or re.escape(word) for word in pattern if not _is_raw(word)
+    ]  # a raw string keeps its continuations
     return re.compile(GAP.join(words) if len(words) == len(pattern) else "")
 
 

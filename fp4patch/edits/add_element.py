@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -69,7 +69,7 @@ class AddElement(Operation):
 
     def _left(self, _tree: PatchedTree, _file: str, text: str, /) -> Iterable[Place]:
         try:
-            return [Place(line, found) for line, found in _lacking(self, text)]
+            return [Place(line, found) for line, found in (*_lacking(self, text), *_taken_out(self, text))]
         except LexError as error:
             return [Place(error.line, error.message)]
 
@@ -139,6 +139,51 @@ def _lacking(edit: AddElement, text: str) -> Iterator[tuple[int, str]]:
         wholes = [part.beside(other) for other in (part, *others)]
         if not any(_has(edit, whole) or whole.elements_of(*edit.drop) for whole in wholes):
             yield command.line, script.text[command.start : command.end]
+
+
+def _taken_out(edit: AddElement, text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each live command that takes an element out again of a list that has it by then."""
+    script = parse(text)
+    having: dict[str, set[str]] = {}
+    wanted = {element for element in edit.element.split(";") if element}
+    for index in script.live:
+        command = script.commands[index]
+        words = [element for argument in command.arguments for element in argument.elements]
+        if command.name == "set" and words:
+            having[words[0]] = wanted.intersection(words[1:])
+            having[words[0]].update(*(have for name, have in having.items() if f"${{{name}}}" in words[1:]))
+        elif command.name == "list" and len(words) > 1:
+            name, have = words[1], having.setdefault(words[1], set())
+            if words[0] in ("APPEND", "PREPEND", "INSERT"):
+                have |= wanted.intersection(words[2:])
+            elif lost := have - _kept(words, have):
+                yield command.line, script.text[command.start : command.end]
+                having[name] = have - lost
+        elif command.name == "string" and words[:1] in (["REPLACE"], ["REGEX"]):
+            search = words[1 if words[0] == "REPLACE" else 2 : 3 if words[0] == "REGEX" else 2]
+            used = set().union(*(have for name, have in having.items() if f"${{{name}}}" in command.arguments[-1].text))
+            is_hit = {element for element in used for part in search if _matches(part, element, words[0] == "REGEX")}
+            if is_hit:
+                yield command.line, script.text[command.start : command.end]
+
+
+def _kept(words: Sequence[str], have: Set[str]) -> set[str]:
+    """Return which elements a command on a list leaves in it. One that is chosen by its place is not known to stay."""
+    if words[0] == "REMOVE_ITEM":
+        return {element for element in have if element not in words[2:]}
+    if words[0] == "FILTER" and len(words) > 4:
+        return {element for element in have if _matches(words[4], element, True) == (words[2] == "INCLUDE")}
+    if words[0] == "TRANSFORM" and words[2:3] == ["REPLACE"]:
+        return {element for element in have if not _matches("".join(words[3:4]), element, True)}
+    return set() if words[0] in ("REMOVE_AT", "POP_BACK", "POP_FRONT", "SUBLIST") else {*have}
+
+
+def _matches(pattern: str, element: str, is_regex: bool) -> bool:
+    pattern = pattern.replace("\\\\", "\\")
+    try:
+        return bool(re.search(pattern, element)) if is_regex else pattern in element
+    except re.error:
+        return True  # nobody knows what it takes
 
 
 _NO_LISTS = frozenset(

@@ -7,10 +7,13 @@ SM121 passes by the same condition is not among them.
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import pairwise
+from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -21,40 +24,49 @@ from fp4patch.core.release import covers
 from fp4patch.core.store import Store, cache_dir, key, source_hash
 from fp4patch.core.table import Globs, Identifier, Specifier
 from fp4patch.core.tree_path import not_built
-from fp4patch.cxx.tokens import Kind, Source, Token, lex
-from fp4patch.edits.cmake import parse
+from fp4patch.cxx.literals import integer
+from fp4patch.cxx.tokens import Source, lex
+from fp4patch.edits.cmake import Argument, Form, parse
+from fp4patch.edits.cxx_expression import Expressions
+from fp4patch.edits.gpu_condition import (
+    ARCHS,
+    Conditions,
+    Gpu,
+    Target,
+    Unknown,
+    conditions_in,
+    is_subject,
+    leaves,
+    meant,
+    named,
+    plain,
+)
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import PatchedTree, Place, Search
 from fp4patch.edits.promise import Promise
 
 BECAUSE = "a test for exactly SM120 that no edit is for: SM121 may be left out there"
 LANGUAGES = ("c++", "python", "cmake")
-_ARCHS = frozenset((70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121))
-_SM120, _SM121 = ("120", "1200"), ("121", "1210")
-_SUBJECT = re.compile(r"(?i)capab|(?<![a-z])caps?\b|arch|major|minor|\bsm|\bcc\b|version|device_prop|gpu")
-"""What a comparison of a bare number is about, where it is about a GPU."""
 _OF_TARGETS = {"__CUDA_ARCH__", "__CUDA_ARCH_SPECIFIC__", "__CUDA_ARCH_FAMILY_SPECIFIC__"}
 """What nvcc defines for any target; TransformerEngine defines them for older ones."""
-_NAME = re.compile(r"(?i)_*(?:(?:is|has|k|cc|arch|gpu|target)_?)*sm_?(12[01])[af]?|__CUDA_ARCH_FEAT_SM(12[01])_ALL")
-"""Names of one of the two; a longer name is that of a kernel."""
-_TEXT = re.compile(r"(?i)(?:(?:sm|compute)_?)(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?(?:\+ptx)?")
-_MAJOR = re.compile(r"major[\w.() >-]*= = 12\b|\b12 = = [\w.() >-]*major")
-_MINOR = re.compile(
-    r"minor[\w.() >-]*(?:= = 0\b|< 1\b)|\b0 = = [\w.() >-]*minor|! [\w.() >-]*minor|not [\w.() >-]*minor"
-)
-_NUMBER = re.compile(rb"12(?<!\w12)(?:00?\b|10?\b|\s*,\s*0\b|\.0[af]?\b|\b)")
+_NUMBER = re.compile(rb"12(?<!\w12)(?:00?(?:[af]|[uUlLzZ]{1,3})?\b|10?[uUlLzZ]{0,3}\b|\s*,\s*0\b|\.0[af]?\b|\b)")
 """Every such test has one of these numbers. A pattern that begins with text is searched ten times as fast."""
 _HITS = _NUMBER.finditer
 _TESTED = re.compile(
     rb"""
-      [=!<>] [=\s(]* \b12(?:00?|10?)\b          # arch == (120
-    | \b12(?:00?|10?)\b [\s)]* [=!>]           # 1200) <= arch
-    | \bcase \s+ 1200?\b
+      [=!<>] [=\s(]* \b12(?:00?|10?)[uUlLzZ]{0,3}\b       # arch == (120
+    | \b12(?:00?|10?)[uUlLzZ]{0,3}\b [\s)]* [=!>]        # 1200) <= arch
+    | [=!<>]=? \s* \(* 12 \s* \* | \b12 \s* \* \s* \d+ \s* \)* \s* [=!<>]
+    | \b121 \s* - | \bcase [\s(]* 12
     | \{ [\s\d,]* \b120\b                      # {90, 120}
     | [({] \s* 12 \s* , \s* 0\b               # (12, 0)
     | define \s+ \w+ \s+ 1200?\b
     | "12\.0
     | major [^;{}]{0,150} \b12\b | \b12\b [^;{}]{0,40} major
+    | [=!]= \s* \(* 12\b | \b12 \s* \)* \s* [=!]=
+    | [-^] \s* \(* 1200?\b                    # !(arch - 120)
+    | (?:[aA]rch|ARCH|[sS][mM]|cc|CC|[cC]ap|CAP|ell|120|[gG]pu|GPU|arget|ARGET|ONLY)\w* \s* = \s* 1200?\b
+    | "12
     """,
     re.VERBOSE,
 ).search
@@ -63,12 +75,18 @@ _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WRITTEN = re.compile(
     rb"""(?ix) 12 (?<!family\(12)
     (?:(?<=[^\w.]12)|(?<=ute_12)|(?<=sm12)|(?<=sm_12))
-    (?:(?:00?|10?|\.0)[af]?(?:\+ptx)?(?![\w.]|[ \t]+(?!(?:and|or|else|if|in|not|is)\b)\w)
-    | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?![.,]))"""
+    (?:(?:00?|10?|\.0)[af]?(?:\+ptx|-real|-virtual)?(?![\w.]|[ \t]+(?!(?:and|or|else|if|in|not|is)\b)\w)
+    | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?!\.|,(?!\s*(?:\w+\s*[\])]|['"]minor))))"""
 ).finditer
 """Such a number as a test in Python has it: not in prose, in a call for a family, or at the end of another name."""
-_HIT_NAME = re.compile(rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|(?!\w{2}))").search
+_HIT_NAME = re.compile(
+    rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|[AFaf]?_ENABLED|(?!\w{2}))"
+).search
 _NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|\bcc\b|gpu").search
+
+
+_SPELLED = ("sm", "sm_", "SM", "SM_", "compute_")
+_SUBJECTS = ("arch", "ARCH__", "ARCH", "sm", "capability", "cap", "cc")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +115,48 @@ def may_have(language: str, gates: frozenset[str]) -> Look:
     if language == "cmake":
         return Look(words_of(["12"]))
     closer = _in_code if language == "c++" else _in_module
-    return Look(words_of(["12"], *([gate] for gate in gates)), partial(closer, tuple(gate.encode() for gate in gates)))
+    words = [["12"], *([gate] for gate in gates)]
+    return Look(words_of(*words), partial(closer, tuple(gate.encode() for gate in gates)), _REWRITTEN)
+
+
+def _rewritten(pattern: bytes, *words: str) -> Look:
+    return Look(words_of(*([word] for word in words)), re.compile(pattern).search)
+
+
+_REWRITTEN = (
+    _rewritten(rb"0[xX]7['_]?[89][uUlL]{0,3}\b", *(f"0{x}7{eight}" for x in "xX" for eight in "89'_")),
+    _rewritten(rb"0[xX]4['_]?[bB]['_]?[0aA][uUlL]{0,3}\b", *(f"0{x}4{b}" for x in "xX" for b in ("b", "B", "'", "_"))),
+    _rewritten(rb"0[bB][01'_]{7,}[uUlL]{0,3}\b", "0b", "0B"),
+    _rewritten(
+        rb"0[oO]?['_]?(?:1['_]?7[01]|2['_]?2(?:60|72))[uUlL]{0,3}\b",
+        "017",
+        "022",
+        "0o1",
+        "0O1",
+        "0o2",
+        "0O2",
+        "0'1",
+        "0'2",
+    ),
+    _rewritten(rb"\b1['_]?2['_]?[01]", "1'2", "1_2", "12'0", "12_0"),
+    Look(
+        words_of(
+            *((twelve, minor) for twelve in ("0xc", "0xC", "014", "0b1100", "0o14") for minor in ("inor", "second"))
+        )
+    ),
+    _rewritten(rb"\\(?:x|u00|u\{|x\{|06|N)", "\\x3", "\\06", "\\u003", "\\x{3", "\\u{3", "\\N{DIGIT"),
+    _rewritten(
+        rb"(?<![a-zA-Z])(?:sm|SM|compute)_?1?2?[\"'] ?[-+%,.)\s]",
+        *(f"{n}{o}{q}" for n in _SPELLED for o in ("", "1") for q in "\"'"),
+    ),
+    _rewritten(rb"(?<![a-zA-Z])(?:sm|SM|compute)_?[{%]", *(f"{name}{mark}" for name in _SPELLED for mark in "{%")),
+    _rewritten(rb"[\"']1[\"']\s*\+?\s*[\"']2", '"1"', "'1'"),
+    _rewritten(
+        rb"[=!]=\s*\(*\d+[uUlL]{0,3}\s*(?:[-+*|^]|<<)\s*\d",
+        *(f"{n}{o}" for n in _SUBJECTS for o in ("==", " ==", "!=", " !=")),
+    ),
+)
+"""What passes files in which the number, or a text with it, is written in another way."""
 
 
 def _in_code(gates: Sequence[bytes], content: bytes) -> bool:
@@ -116,12 +175,25 @@ def _is_tested(around: bytes) -> bool:
 
 
 def _in_module(_gates: Sequence[bytes], content: bytes) -> bool:
-    near = (content[max(0, hit.start() - 200) : hit.end() + 200] for hit in _WRITTEN(content) if hit[0] == b"12")
-    if not any(hit[0] != b"12" for hit in _WRITTEN(content)) and not any(b"minor" in text for text in near):
+    several = list(_WRITTEN(content))
+    near = (content[max(0, hit.start() - 200) : hit.end() + 200] for hit in several if hit[0] == b"12")
+    if not any(hit[0] != b"12" for hit in several) and not any(map(_PARTS, near)):
         return False
-    return bool(_HIT_NAME(content)) or any(
-        _NEAR(content, max(0, hit.start() - 80), hit.end() + 80) for hit in _HITS(content)
+    if _HIT_NAME(content):
+        return True
+    return any(
+        _NEAR(content, max(0, hit.start() - 80), hit.end() + 80)
+        or _GIVEN(content, content.rfind(b"\n", 0, hit.start()) + 1, hit.end())
+        for hit in _HITS(content)
     )
+
+
+_PARTS = re.compile(
+    rb"minor|divmod|\b12 ?[*]|== ?0\b|\b0 ==|\[[01]\]\)?\s*(?:[=!<>]|not\b|in\b)|(?:%|//)\s*10\b"
+).search
+"""What is beside 12 where only that is the major number."""
+_GIVEN = re.compile(rb"\s*[A-Z_]{3}[A-Z0-9_]*\s*(?::[^=\n]*)?=[^=\n]*\b12").match
+"""A constant that is the number."""
 
 
 def _kept_places(language: str, gates: Set[str], text: str) -> list[Place]:
@@ -152,241 +224,561 @@ def places(language: str, gates: Set[str], text: str) -> list[Place]:
         return [Place(1, f"{type(error).__name__}: {error}", "it cannot be read, and may test for exactly SM120")]
 
 
-def _meant(text: str) -> int | None:
-    """Return the number of the GPU that a string names, as ``sm_120a`` or ``12.0``; None if it names none."""
-    if found := _TEXT.fullmatch(text):
-        return int(found[1] or found[2] + found[3])
-    return None
+# --- CMake ------------------------------------------------------------------------------------------------------------
 
-
-# --- C++ and CMake ----------------------------------------------------------------------------------------------------
+_OPERATORS: Mapping[str, type[ast.cmpop]] = {
+    **{f"{kind}EQUAL": ast.Eq for kind in ("", "STR", "VERSION_")},
+    **{f"{kind}LESS": ast.Lt for kind in ("", "STR", "VERSION_")},
+    **{f"{kind}LESS_EQUAL": ast.LtE for kind in ("", "STR", "VERSION_")},
+    **{f"{kind}GREATER": ast.Gt for kind in ("", "STR", "VERSION_")},
+    **{f"{kind}GREATER_EQUAL": ast.GtE for kind in ("", "STR", "VERSION_")},
+    "MATCHES": ast.Eq,
+    "IN_LIST": ast.Eq,
+}
 
 
 def _in_cmake(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
     script = parse(text)
+    conditions = Conditions({})
     for command in (script.commands[at] for at in script.live):
         if command.name in ("if", "elseif", "while"):
-            words = [re.sub(r"[\\^$]", "", argument.text) for argument in command.arguments]
-            numbers = {120 if word in _SM120 else 121 if word in _SM121 else _meant(word) for word in words}
-            if 120 in numbers and 121 not in numbers and not any("GREATER" in word or "LESS" in word for word in words):
+            condition = _CMakeCondition(command.arguments).either()
+            if any(conditions.places(condition)):
                 yield command.line, False
+
+
+class _CMakeCondition:
+    """The condition of an ``if``, as an expression."""
+
+    def __init__(self, arguments: Sequence[Argument]) -> None:
+        self.arguments = arguments
+        self.at = 0
+
+    def word(self) -> str:
+        """Return the next argument, if it can be an operator."""
+        argument = self.arguments[self.at] if self.at < len(self.arguments) else None
+        return argument.text if argument and argument.form in (Form.UNQUOTED, Form.PARENTHESIS) else ""
+
+    def either(self) -> ast.expr:
+        values = [self.both()]
+        while self.word() == "OR":
+            self.at += 1
+            values.append(self.both())
+        return ast.BoolOp(ast.Or(), values) if len(values) > 1 else values[0]
+
+    def both(self) -> ast.expr:
+        values = [self.one()]
+        while self.word() == "AND":
+            self.at += 1
+            values.append(self.one())
+        return ast.BoolOp(ast.And(), values) if len(values) > 1 else values[0]
+
+    def one(self) -> ast.expr:
+        if self.word() == "NOT":
+            self.at += 1
+            return ast.UnaryOp(ast.Not(), self.one())
+        if self.word() == "(":
+            self.at += 1
+            inner = self.either()
+            self.at += self.word() == ")"
+            return inner
+        left = self.operand()
+        operator = self.word()
+        if operator not in _OPERATORS:
+            return left
+        self.at += 1
+        return ast.Compare(left, [_OPERATORS[operator]()], [self.operand(pattern=operator == "MATCHES")])
+
+    def operand(self, *, pattern: bool = False) -> ast.expr:
+        if self.at >= len(self.arguments):
+            return ast.Name("nothing")
+        text = self.arguments[self.at].text
+        self.at += 1
+        if pattern:
+            text = plain(text)
+        is_name = "${" in text or (_IDENTIFIER.fullmatch(text) and meant(text) is None)
+        return ast.Name(re.sub(r"\W", "_", text)) if is_name else ast.Constant(text)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+# --- C++ --------------------------------------------------------------------------------------------------------------
+
+_CONDITIONS = frozenset(("if", "elif", "ifdef", "ifndef", "elifdef", "elifndef"))
+_ASKED = frozenset(("if", "constexpr", "while", "assert", "static_assert", "requires", "enable_if", "enable_if_t"))
+# Example: 0x78u
+_HIT_NUMBER = re.compile(r"(?i)0x[0-9a-f']+[ul]*|0b[01']+[ul]*|0[0-7']+[ul]*|1'?2[0-9']*[ul]*")
+_VALUES = frozenset((12, 120, 121, 1200, 1210))
 
 
 def _in_cxx(text: str, gates: Set[str]) -> Iterator[tuple[int, bool]]:
     source = lex(text)
     words = source.words
-    constants = {words[at - 2] for at, word in enumerate(words) if word in _SM120 and words[at - 1] == "="}
-    constants |= {words[at - 1] for at, word in enumerate(words) if word in _SM120 and words[at - 2] == "define"}
-    constants = {name for name in constants if _SUBJECT.search(name) or "120" in name} - _OF_TARGETS
-    named = constants | gates
-    for at in [at for at, word in enumerate(words) if "12" in word or word in named]:
-        token = source.token(at)
-        if not _is_wanted(token, named) or not source.is_live(token.start):
+    values = _constants(words)
+    about = {name for name, value in values.items() if value in _VALUES} - _OF_TARGETS
+    conditions = Conditions({name: ast.Constant(value) for name, value in values.items() if name not in _OF_TARGETS})
+    for at in [at for at, word in enumerate(words) if word in gates]:
+        if words[at + 1 : at + 2] == ("<",) and source.is_live(source.starts[at]):
+            yield source.line(source.starts[at]), True
+    hits = {at for at in range(len(words)) if _is_hit(words, at, about)}
+    if not hits:
+        return
+    for directive in source.directives:
+        span = range(bisect_left(source.starts, directive.start), bisect_left(source.starts, directive.stop))
+        if not hits.isdisjoint(span) and source.is_live(directive.start):
+            yield from ((line, False) for line in _of_directive(source, directive.name, span, conditions))
+    cases: dict[int, list[tuple[ast.expr, ast.expr, int]]] = {}
+    specializations: list[tuple[str, ast.expr, int]] = []
+    for statement in _statements(source, hits):
+        if not source.is_live(source.starts[statement.tokens[0]]):
             continue
-        if words[at + 1 : at + 2] == ("<",) if token.text in gates else _is_exact(source, at, constants):
-            yield token.line, token.text in gates
+        expressions = Expressions(source, statement.tokens).all()
+        yield from ((line, False) for line in _of_statement(expressions, conditions))
+        yield from ((line, False) for line in _pairs(expressions, conditions))
+        cases.setdefault(statement.block, []).extend(_cases(source, statement))
+        specializations += _specializations(source, statement.tokens)
+    for of_block in cases.values():
+        tests = [ast.Compare(subject, [ast.Eq()], [value]) for subject, value, _ in of_block]
+        if any(conditions.value(value) in (121, 1210, Target(121)) for _, value, _ in of_block):
+            continue
+        yield from ((line, False) for test, (*_, line) in zip(tests, of_block, strict=True) if conditions.parts(test))
+    yield from ((line, False) for line in _specialized(specializations, conditions))
 
 
-def _is_wanted(token: Token, names: Set[str]) -> bool:
-    word = token.text
-    if token.kind is Kind.STRING:
-        return _meant(word.strip('"')) == 120
-    if token.kind is Kind.NAME:
-        return word in names or ("120" in word and _NAME.fullmatch(word) is not None)
-    return word in ("12", *_SM120, *_SM121)
+def _is_hit(words: Sequence[str], at: int, names: Set[str]) -> bool:
+    """Tell whether a token may be of a test: a number by its value, a string or a name by its text."""
+    word = words[at]
+    if word in names:
+        return True
+    first = word[0]
+    if first.isdecimal():
+        if _HIT_NUMBER.fullmatch(word) and integer(word) in _VALUES:
+            return True
+        return at > 1 and words[at - 1] in _SUMS and (words[at - 2][0].isdecimal() or words[at - 2] == "<")
+    if word[-1] == '"':
+        return "12" in word or "\\" in word or (at > 0 and words[at - 1][-1] == '"')
+    return ("12" in word and named(word) is not None) or _MINOR_NAME.fullmatch(word) is not None
 
 
-def _is_exact(source: Source, at: int, constants: Set[str]) -> bool:
-    words, word, statement = source.words, source.words[at], _statement(source, at)
-    if word == "12":
-        text, near = " ".join(statement), " ".join(words[max(0, at - 12) : at])
-        pair = words[at + 1 : at + 4] in ((",", "0", "}"), (",", "0", ")")) and words[at - 1] in "({"
-        return (pair and bool(_SUBJECT.search(near))) or bool(_MAJOR.search(text) and _MINOR.search(text))
-    first, end = at, at + 1
-    while first and words[first - 1] == "(":
-        first -= 1
-    while words[end : end + 1] == (")",):
-        end += 1
-    left, right = "".join(words[max(0, first - 2) : first]), "".join(words[end : end + 2])
-    if word in _SM121:
-        return (left[-1:] == "<" and left != "<<") or (right[:1] == ">" and right not in (">=", ">>"))
-    if any(other in _SM121 or re.search(r"(?i)sm_?121", other) for other in statement):
-        return False
-    kind = source.token(at).kind
-    if "case" in words[max(0, at - 4) : at]:
-        has_other = any(a == "case" and b in _SM121 for a, b in pairwise(words[max(0, at - 60) : at + 60]))
-        return not has_other and (kind is not Kind.NUMBER or bool(_SUBJECT.search(_switched(words, at))))
-    is_compared = left in ("==", "!=", "<=") or (right in ("==", "!=", ">=") and left[-1:] not in tuple("%*/+-"))
-    if kind is Kind.NUMBER:
-        return (is_compared and _SUBJECT.search(" ".join(statement)) is not None) or _is_element(words, at)
-    is_element = left[-1:] in ("{", ",") and right[:1] in (",", "}")
-    in_condition = source.directive_of[at] >= 0 and statement[1].startswith(("if", "elif"))
-    asked = {"strcmp"} if word in constants or kind is Kind.STRING else {"if", "while", "?", "assert"}
-    return is_compared or is_element or in_condition or not asked.isdisjoint(statement)
+_SUMS = frozenset("+-*|<")
+_MINOR_NAME = re.compile(r"\w*[mM]inor\w*")
 
 
-def _is_element(words: Sequence[str], at: int) -> bool:
-    """Tell whether a number is in braces with other architectures, or a key beside other ones, and SM121 is not."""
-    before, after = " ".join([*words[max(0, at - 40) : at], ""]), " ".join(words[at + 1 : at + 40])
-    head, tail = re.search(r"\{ ((?:\d+ , )*)$", before), re.match(r"((?:, \d+ )*)\}", after)
-    numbers: list[str] = []
-    if head and tail:
-        numbers = re.findall(r"\d+", head[1] + tail[1])
-    elif before.endswith("{ ") and after.startswith(","):  # {90, f}, {120, g}
-        numbers = re.findall(r"\{ (\d+) ,", before + after)
-    archs = {int(number) // 10 if int(number) >= 700 else int(number) for number in numbers}
-    return bool(archs) and archs <= _ARCHS - {121}
+def _constants(words: Sequence[str]) -> dict[str, int]:
+    """Return the names that a text gives a number, once."""
+    found: dict[str, int] = {}
+    for at, word in enumerate(words):
+        ends = at > 1 and words[at + 1 : at + 2] in ((";",), (",",), ("}",), ("#",), ())
+        if not word[0].isdecimal() or not (ends or words[max(0, at - 2) : at - 1] == ("define",)):
+            continue
+        name = words[at - 2] if words[at - 1] == "=" else words[at - 1] if words[at - 2] == "define" else ""
+        value = integer(word)
+        if name.isidentifier() and value is not None:
+            found[name] = value if name not in found or found[name] == value else -1
+    return {name: value for name, value in found.items() if value >= 0}
 
 
-def _statement(source: Source, at: int) -> Sequence[str]:
-    """Return the words around one, as far as its directive, or the marks that end statements."""
+def _of_directive(source: Source, name: str, span: range, conditions: Conditions) -> Iterator[int]:
+    behind = span[2:]
+    line = source.line(source.starts[span[0]])
+    if name in _CONDITIONS:
+        found = Expressions(source, behind).all()
+        condition = found[0] if len(found) == 1 else ast.BoolOp(ast.And(), found) if found else ast.Constant(0)
+        if name.endswith("ndef"):
+            condition = ast.UnaryOp(ast.Not(), condition)
+        yield from [line] * any(conditions.places(condition))
+    elif name == "define" and len(behind) > 1:
+        yield from _of_statement(Expressions(source, behind[1:]).all(), conditions)
+
+
+def _of_statement(expressions: Sequence[ast.expr], conditions: Conditions) -> Iterator[int]:
+    for expression in expressions:
+        for test in conditions_in(expression, _ASKED):
+            yield from (_line(place) for place in conditions.places(test))
+        for node in ast.walk(expression):
+            if isinstance(node, ast.Set):
+                keys = [
+                    element.elts[0] for element in node.elts if isinstance(element, ast.Set) and len(element.elts) == 2
+                ]
+                listed = ast.Set(keys) if keys and len(keys) == len(node.elts) else node  # {{90, f}, {120, g}}
+                if conditions.lists_it_alone(listed) and not _is_compared(expression, node):
+                    yield node.lineno
+            elif (
+                isinstance(node, ast.Name | ast.Attribute)
+                and named(_last(node)) == 120
+                and _last(node).startswith("NV_IS")
+            ):
+                names = {named(_last(other)) for other in ast.walk(expression)}
+                yield from [node.lineno] * (121 not in names)
+
+
+def _line(node: ast.AST) -> int:
+    return int(getattr(node, "lineno", 0))
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _is_compared(expression: ast.expr, node: ast.AST) -> bool:
+    """Tell whether a display is compared with something, which is a test of its own."""
+    return any(
+        isinstance(test, ast.Compare) and any(part is node for part in ast.walk(test)) for test in ast.walk(expression)
+    )
+
+
+def _pairs(expressions: Sequence[ast.expr], conditions: Conditions) -> Iterator[int]:
+    """Yield the lines of pairs that are the capability 12.0, in a statement about one."""
+    compared = {id(part) for e in expressions for test in conditions_in(e, _ASKED) for part in ast.walk(test)}
+    for expression in expressions:
+        for node in ast.walk(expression):
+            if id(node) not in compared and isinstance(node, ast.Call | ast.Set | ast.Tuple):
+                value = conditions.value(node)
+                is_pair = isinstance(value, tuple) and not isinstance(value, Unknown | Gpu | Target)
+                if is_pair and value == (12, 0) and any(map(is_subject, _names(expressions))):
+                    yield node.lineno
+                    break
+
+
+def _names(expressions: Sequence[ast.expr]) -> Iterator[str]:
+    for expression in expressions:
+        yield from filter(None, map(_last, ast.walk(expression)))
+
+
+class _Statement(NamedTuple):
+    """Tokens of a statement, or of the head of a block. ``block``: the number of the block it is in, ``heads``: the
+    tokens of that one's head."""
+
+    tokens: Sequence[int]
+    block: int
+    head: Sequence[int]
+
+
+_OF_BLOCKS = frozenset(("struct", "class", "namespace", "union", "enum", "extern"))
+_BEFORE_BLOCKS = frozenset(("else", "do", "try", "const", "override", "noexcept", "final", "mutable"))
+
+
+def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:  # noqa: PLR0912 - a branch for each mark
+    """Yield the statements with a hit; braces of a value are part of one."""
     words, directives = source.words, source.directive_of
+    blocks: list[tuple[int, Sequence[int], list[int], list[str]]] = [(0, (), [], [])]
+    number = 0
 
-    def ends(index: int) -> bool:
-        return not 0 <= index < len(words) or directives[index] != directives[at] or words[index] in ";{}"
+    def is_wanted(tokens: Sequence[int]) -> bool:
+        if not hits.isdisjoint(tokens):
+            return True
+        return bool(tokens) and words[tokens[0]] == "template" and any(words[at][0].isdecimal() for at in tokens)
 
-    first = last = at
-    while not ends(first - 1):
-        first -= 1
-    while not ends(last + 1):
-        last += 1
-    return words[first : last + 1]
+    for at, word in enumerate(words):
+        if directives[at] >= 0:
+            continue
+        block, head, tokens, opened = blocks[-1]
+        if word == "{":
+            previous = words[tokens[-1]] if tokens else ""
+            is_value = (
+                opened[-1:] == ["{"]
+                or previous in ("=", ",", "(", "return", "<", "?", ":", "]")
+                or (
+                    (previous[:1].isalpha() or previous[:1] in ("_", ">"))
+                    and previous not in _BEFORE_BLOCKS
+                    and _OF_BLOCKS.isdisjoint(words[token] for token in tokens)
+                )
+            )
+            if is_value and tokens:
+                opened.append("{")
+                tokens.append(at)
+                continue
+            number += 1
+            blocks.append((number, tuple(tokens), [], []))
+            if not opened:
+                if is_wanted(tokens):
+                    yield _Statement(tuple(tokens), block, head)
+                tokens.clear()
+            continue
+        if word == "}" and not opened:
+            if is_wanted(tokens):
+                yield _Statement(tuple(tokens), block, head)
+            tokens.clear()
+            if len(blocks) > 1:
+                blocks.pop()
+            continue
+        if word == ";" and "(" not in opened:
+            opened.clear()
+            if is_wanted(tokens):
+                yield _Statement(tuple(tokens), block, head)
+            tokens.clear()
+            continue
+        if word in ("(", "["):
+            opened.append("(")
+        elif word in (")", "]", "}") and opened:
+            opened.pop()
+        tokens.append(at)
+    for block, head, tokens, _ in blocks:
+        if is_wanted(tokens):
+            yield _Statement(tuple(tokens), block, head)
 
 
-def _switched(words: Sequence[str], at: int) -> str:
-    """Return the beginning of what the ``switch`` around a ``case`` is about."""
-    switch = next((index for index in range(at, -1, -1) if words[index] == "switch"), None)
-    return "" if switch is None else " ".join(words[switch + 1 : switch + 12]).partition("{")[0]
+def _cases(source: Source, statement: _Statement) -> Iterator[tuple[ast.expr, ast.expr, int]]:
+    """Yield what a ``switch`` is about, the value of a ``case`` of it, and the line."""
+    words = source.words
+    for number, at in enumerate(statement.tokens):
+        if words[at] != "case":
+            continue
+        value = Expressions(source, statement.tokens[number + 1 :]).ternary()
+        switched = [number for number, at in enumerate(statement.head) if words[at] == "switch"]
+        subject = Expressions(source, statement.head[switched[-1] + 1 :]).ternary() if switched else None
+        if value is not None:
+            yield subject or ast.Name("unknown"), value, source.line(source.starts[at])
+
+
+def _specializations(source: Source, tokens: Sequence[int]) -> Iterator[tuple[str, ast.expr, int]]:
+    """Yield name, argument and line of each argument of a specialization of a template."""
+    words = source.words
+    if [words[at] for at in tokens[:2]] != ["template", "<"]:
+        return
+    depth = number = 0
+    for number, at in enumerate(tokens[1:], 1):  # noqa: B007 - where it ends
+        depth += (words[at] == "<") - (words[at] == ">")
+        if not depth:
+            break
+    for expression in Expressions(source, tokens[number + 1 :], declares=True).all():
+        for node in ast.walk(expression):
+            if isinstance(node, ast.Call) and node.args and not isinstance(node.func, ast.Call):
+                yield from ((_last(node.func), argument, node.lineno) for argument in node.args)
+                return
+
+
+def _specialized(found: Sequence[tuple[str, ast.expr, int]], conditions: Conditions) -> Iterator[int]:
+    """Yield the lines of specializations for SM120 of templates that have none for SM121."""
+    numbers: dict[str, list[tuple[int, int, bool]]] = {}
+    for name, argument, line in found:
+        value = conditions.value(argument)
+        if isinstance(value, Target) or type(value) is int:
+            number = value.number if isinstance(value, Target) else value // 10 if value >= 700 else value
+            numbers.setdefault(name, []).append((number, line, isinstance(value, Target)))
+    for name, several in numbers.items():
+        of_gpus = {number for number, *_ in several}
+        about = is_subject(name) or (len(of_gpus) > 1 and of_gpus <= ARCHS)
+        if 121 not in of_gpus:
+            yield from (line for number, line, by_name in several if number == 120 and (by_name or about))
 
 
 # --- Python -----------------------------------------------------------------------------------------------------------
 
 
+# Example: _is_sm120(
+_CALLED = re.compile(r"(?i)_*is_(?:exactly_)?sm_?120[af]?")
+_ASKING = frozenset(("is_device_capability", "startswith", "endswith", "match", "fullmatch", "search"))
+
+
 def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
     tree, lines = ast.parse(text), text.split("\n")
-    nodes = list(_walk(tree, _lines(text, r"12(?:0|\s*,\s*0|\b)|major")))
-    names = {
-        target.id: number
-        for node in nodes
-        if isinstance(node, ast.Assign) and (number := _Python({}).number(node.value))
-        for target in node.targets
-        if isinstance(target, ast.Name) and (_SUBJECT.search(target.id) or str(number) in target.id)
-    }
-    if names:
-        nodes = list(_walk(tree, _lines(text, rf"12(?:0|\s*,\s*0|\b)|major|\b(?:{'|'.join(names)})\b")))
-    reader = _Python(names)
-    with_sm121: set[int] = set()
-    for node in nodes:
-        either = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)
-        if (either or isinstance(node, ast.MatchOr)) and reader.has(node, 121):
-            with_sm121 |= {id(part) for part in ast.walk(node)}
-        if id(node) not in with_sm121 and (line := reader.test(node)) and "family" not in lines[line - 1]:
+    names = _assigned(tree)
+    conditions = Conditions(names)
+    about = {name for name, value in names.items() if isinstance(value, ast.Constant | ast.Tuple | ast.Subscript)}
+    hits = frozenset(_lines(text, _HIT_LINE + (rf"|\b(?:{'|'.join(map(re.escape, about))})\b" if about else "")))
+    reader = _Module(conditions, hits)
+    reader.walk(tree, ())
+    for line in reader.found:
+        if "family" not in lines[line - 1]:
             yield line, False
 
 
-def _lines(text: str, pattern: str) -> list[int]:
-    return sorted({text.count("\n", 0, found.start()) + 1 for found in re.finditer(pattern, text)})
+# Example: arch == 0x78
+_HIT_LINE = r"12|1_2|0[xXbBoO][\d_]|ajor|inor|[sS][mM]_?1?[\"'%{]|[=!]= *\(*\d+ *[-+*|^<]"
 
 
-def _walk(tree: ast.AST, hits: Sequence[int]) -> Iterator[ast.AST]:
-    """Yield the nodes in whose lines something is that such a test has, from the outside in."""
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
-        first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
-        if first is None or last is None or any(first <= hit <= last for hit in hits):
-            yield node
-            for value in vars(node).values():
-                todo += [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, ast.AST)]
+def _lines(text: str, pattern: str) -> set[int]:
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    return {bisect_right(starts, found.start()) for found in re.finditer(pattern, text)}
 
 
-class _Python:
-    """The tests in a module. ``names``: its constants that are the number of a GPU."""
-
-    def __init__(self, names: Mapping[str, int]) -> None:
-        self.names = names
-
-    def number(self, node: ast.AST) -> int | None:
-        """Return the number of the GPU that an expression or a pattern means: 120 for ``(12, 0)``, ``"sm_120"``."""
-        if isinstance(node, ast.MatchValue):
-            return self.number(node.value)
-        if isinstance(node, ast.Constant):
-            if isinstance(node.value, str):
-                return _meant(node.value)
-            number = node.value if isinstance(node.value, int) else 0
-            return number // 10 if number >= 700 and number % 10 == 0 else number or None
-        parts: Sequence[ast.AST] = ()
-        if isinstance(node, ast.Tuple):
-            parts = node.elts
-        elif isinstance(node, ast.MatchSequence):
-            parts = node.patterns
-        elif isinstance(node, ast.Call) and "capability" in ast.unparse(node.func).lower():
-            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
-        elif isinstance(node, ast.Name | ast.Attribute):
-            name = node.id if isinstance(node, ast.Name) else node.attr
-            found = _NAME.fullmatch(name)
-            return self.names.get(name) or (int(found[1] or found[2]) if found else None)
-        values = [part.value if isinstance(part, ast.MatchValue) else part for part in parts]
-        pair = [value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, int)]
-        return pair[0] * 10 + pair[1] if len(pair) == len(values) == 2 and 5 < pair[0] < 20 > pair[1] * 2 else None
-
-    def has(self, node: ast.AST, number: int) -> bool:
-        """Tell whether a part of it means that GPU."""
-        return any(self.number(part) == number for part in ast.walk(node))
-
-    def test(self, node: ast.AST) -> int:
-        """Return the line of a test for exactly SM120; 0 if it is none."""
-        if isinstance(node, ast.Match):
-            about = _SUBJECT.search(ast.unparse(node.subject))
-            patterns = [case.pattern for case in node.cases if not self.has(case.pattern, 121)]
-            exact = [
-                p
-                for p in patterns
-                for part in ast.walk(p)
-                if self.number(part) == 120 and (about or not _is_bare(part))
-            ]
-            return exact[0].lineno if exact else 0
-        return getattr(node, "lineno", 0) if self._is_test(node) else 0
-
-    def _is_test(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Call):
-            name = ast.unparse(node.func).rpartition(".")[2]
-            asks = name == "is_device_capability" and bool(node.args) and self.number(node.args[0]) == 120
-            return asks or re.fullmatch(r"(?i)_*is_(?:exactly_)?sm_?120[af]?", name) is not None
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-            text = " ".join(re.findall(r"\w+|[^\w\s]", ast.unparse(node)))
-            return bool(_MAJOR.search(text) and _MINOR.search(text))
-        if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            pairs = zip(node.ops, sides, sides[1:], strict=False)
-            return any(self._is_exact(*pair) for pair in pairs) and self._is_about_gpus(node, *sides)
-        if isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict):
-            elements = [key for key in node.keys if key] if isinstance(node, ast.Dict) else node.elts
-            numbers = [self.number(element) for element in elements]
-            several = len(numbers) > 1 or not all(map(_is_bare, elements))
-            return several and 120 in numbers and 121 not in numbers and {*numbers} <= _ARCHS
-        return False
-
-    def _is_exact(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> bool:
-        """Tell whether a comparison holds, or does not hold, for SM120 and not so for SM121."""
-        if isinstance(op, ast.In | ast.NotIn):
-            return self.has(right, 120) and not self.has(right, 121)
-        if isinstance(op, ast.Gt | ast.GtE):
-            left, right = right, left
-        limits = {ast.Lt: 121, ast.Gt: 121, ast.LtE: 120, ast.GtE: 120}
-        return self.number(right) == limits.get(type(op), 120) or (type(op) not in limits and self.number(left) == 120)
-
-    def _is_about_gpus(self, node: ast.AST, *operands: ast.AST) -> bool:
-        return bool(_SUBJECT.search(ast.unparse(node))) or any(
-            self.number(operand) == 120 and not _is_bare(operand) and not isinstance(operand, ast.Tuple)
-            for operand in operands
+def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
+    """Return the values of the names that are set once; a name of a pair is the part of what it is set to."""
+    stored = Counter[str]()
+    values: dict[str, ast.expr] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            stored[node.id] += 1
+        elif isinstance(node, ast.arg):
+            stored[node.arg] += 1
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
+        value = getattr(node, "value", None)
+        if len(targets) != 1 or value is None or isinstance(value, ast.Compare | ast.BoolOp | ast.IfExp):
+            continue
+        if isinstance(targets[0], ast.Name):
+            values[targets[0].id] = value
+        elif isinstance(targets[0], ast.Tuple):
+            for at, target in enumerate(targets[0].elts):
+                if isinstance(target, ast.Name) and not isinstance(value, ast.Tuple):
+                    values[target.id] = ast.Subscript(value, ast.Constant(at))
+    return {name: value for name, value in values.items() if stored[name] == 1}
 
 
-def _is_bare(node: ast.AST) -> bool:
-    """Tell whether it is a number, which may be one of something else."""
-    node = node.value if isinstance(node, ast.MatchValue) else node
-    return isinstance(node, ast.Constant) and not (isinstance(node.value, str) and node.value[:1].isalpha())
+class _Module:
+    """The tests in a module, in the lines that have something of one."""
+
+    def __init__(self, conditions: Conditions, hits: Set[int]) -> None:
+        self.conditions = conditions
+        self.hits = sorted(hits)
+        self.found: set[int] = set()
+
+    def is_hit(self, node: ast.AST) -> bool:
+        first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+        if first is None or last is None:
+            return True
+        at = bisect_left(self.hits, first)
+        return at < len(self.hits) and self.hits[at] <= last
+
+    def walk(self, node: ast.AST, path: tuple[ast.expr, ...]) -> None:
+        """Look at a node, in the branches of these conditions."""
+        if not self.is_hit(node):
+            return
+        if isinstance(node, ast.If | ast.While):
+            self.test(node.test, path)
+            self.body(node.body, (*path, node.test))
+            self.body(node.orelse, (*path, ast.UnaryOp(ast.Not(), node.test)))
+        elif isinstance(node, ast.IfExp):
+            self.test(node.test, path)
+            self.walk(node.body, (*path, node.test))
+            self.walk(node.orelse, (*path, ast.UnaryOp(ast.Not(), node.test)))
+        elif isinstance(node, ast.Assert):
+            self.test(node.test, path)
+        elif isinstance(node, ast.comprehension):
+            self.walk(node.iter, path)
+            for condition in node.ifs:
+                self.test(condition, path)
+        elif isinstance(node, ast.Match):
+            self.match(node, path)
+        elif isinstance(node, ast.BoolOp | ast.Compare) or (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        ):
+            self.test(node, path)
+        else:
+            self.display(node)
+            for _, value in ast.iter_fields(node):
+                if isinstance(value, list):
+                    self.body(value, path)
+                elif isinstance(value, ast.AST):
+                    self.walk(value, path)
+
+    def body(self, nodes: Sequence[object], path: tuple[ast.expr, ...]) -> None:
+        """Look at several nodes, the ones behind an ``if`` that returns in the other case of it."""
+        for node in nodes:
+            if isinstance(node, ast.AST):
+                self.walk(node, path)
+            if (
+                isinstance(node, ast.If)
+                and not node.orelse
+                and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+            ):
+                path = (*path, ast.UnaryOp(ast.Not(), node.test))
+
+    def display(self, node: ast.AST) -> None:
+        """Look whether a node by itself is a list of architectures, or a question for one."""
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if _CALLED.fullmatch(name) or (name in _ASKING and self.conditions.parts(node)):
+                self.found.add(node.lineno)
+        elif isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp) and self.conditions.lists_it_alone(
+            node
+        ):
+            self.found.add(node.lineno)
+
+    def test(self, test: ast.expr, path: tuple[ast.expr, ...]) -> None:
+        """Look at a condition: by itself, in what is in it, and in the branch that it is in."""
+        places = {_line(place) for place in self.conditions.places(test)}
+        if not places and path and self.conditions.varies(test):
+            within = ast.BoolOp(ast.And(), [*path[-4:], test])
+            before = ast.BoolOp(ast.And(), [*path[-4:]])
+            if self.conditions.parts(within) and not self.conditions.parts(before):
+                places.add(test.lineno)
+        self.found |= places
+        for leaf in leaves(test):
+            if not isinstance(leaf, ast.List | ast.Set | ast.Tuple | ast.Dict):
+                self.walk_inside(leaf, path)
+
+    def walk_inside(self, node: ast.expr, path: tuple[ast.expr, ...]) -> None:
+        for child in ast.iter_child_nodes(node):
+            self.walk(child, path)
+
+    def match(self, node: ast.Match, path: tuple[ast.expr, ...]) -> None:
+        """Look at the cases: each is a comparison with what is matched."""
+        whole = [(case, _pattern(node.subject, case.pattern)) for case in node.cases]
+        guarded = [
+            (case, test if case.guard is None else ast.BoolOp(ast.And(), [test, _bound(case, node.subject)]))
+            for case, test in whole
+        ]
+        has_other = any(
+            self.conditions.is_for(test, 121) and not self.conditions.is_for(test, 120) for _, test in guarded
+        )
+        for case, test in guarded:
+            if not has_other and self.conditions.parts(test):
+                self.found.add(case.pattern.lineno)
+            self.body(case.body, path)
+
+
+def _bound(case: ast.match_case, subject: ast.expr) -> ast.expr:
+    """Return the guard of a case, with what is matched in the place of the names that are bound to it."""
+    names = dict(_captured(subject, case.pattern))
+
+    class _Names(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return names.get(node.id, node)
+
+    return _Names().visit(deepcopy(case.guard)) if case.guard else ast.Constant(True)
+
+
+def _captured(subject: ast.expr, pattern: ast.pattern) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that a pattern binds, with what each is."""
+    if isinstance(pattern, ast.MatchAs) and pattern.name:
+        yield pattern.name, subject
+    if isinstance(pattern, ast.MatchSequence):
+        parts = subject.elts if isinstance(subject, ast.Tuple) else ()
+        for at, part in enumerate(pattern.patterns):
+            yield from _captured(parts[at] if at < len(parts) else ast.Subscript(subject, ast.Constant(at)), part)
+    if isinstance(pattern, ast.MatchClass):
+        for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+            yield from _captured(ast.Attribute(subject, name), part)
+
+
+def _pattern(subject: ast.expr, pattern: ast.pattern) -> ast.expr:
+    """Return a pattern as the condition that a value meets it."""
+    parts: list[ast.expr] = []
+    if isinstance(pattern, ast.MatchValue):
+        return ast.Compare(subject, [ast.Eq()], [pattern.value])
+    if isinstance(pattern, ast.MatchOr):
+        return ast.BoolOp(ast.Or(), [_pattern(subject, part) for part in pattern.patterns])
+    if isinstance(pattern, ast.MatchAs):
+        return _pattern(subject, pattern.pattern) if pattern.pattern else ast.Constant(True)
+    if isinstance(pattern, ast.MatchSequence):
+        if isinstance(subject, ast.Tuple) and len(subject.elts) == len(pattern.patterns):
+            parts = [_pattern(*pair) for pair in zip(subject.elts, pattern.patterns, strict=True)]
+        elif all(isinstance(part, ast.MatchValue) for part in pattern.patterns):
+            return ast.Compare(
+                subject, [ast.Eq()], [ast.Tuple([p.value for p in pattern.patterns if isinstance(p, ast.MatchValue)])]
+            )
+        else:
+            parts = [
+                _pattern(ast.Subscript(subject, ast.Constant(at)), part) for at, part in enumerate(pattern.patterns)
+            ]
+    if isinstance(pattern, ast.MatchClass):
+        parts = [
+            _pattern(ast.Attribute(subject, ("major", "minor")[at]), part)
+            for at, part in enumerate(pattern.patterns[:2])
+        ]
+        parts += [
+            _pattern(ast.Attribute(subject, name), part)
+            for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True)
+        ]
+    if isinstance(pattern, ast.MatchMapping):
+        parts = [
+            _pattern(ast.Subscript(subject, key), part)
+            for key, part in zip(pattern.keys, pattern.patterns, strict=True)
+        ]
+    return ast.BoolOp(ast.And(), parts) if parts else ast.Constant(True)
 
 
 _READERS: Mapping[str, Callable[[str, Set[str]], Iterator[tuple[int, bool]]]] = {

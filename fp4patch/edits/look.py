@@ -17,15 +17,24 @@ class Look(NamedTuple):
 
     words: tuple[frozenset[bytes], ...]
     closer: Callable[[bytes], object] | None = None
+    others: tuple["Look", ...] = ()
+    """Looks one of which is enough."""
 
     def passes(self, content: bytes) -> bool:
         """Tell whether a file is to be read."""
         content = _joined(content)
-        return self.passes_with({word for words in self.words for word in words if word in content}, content)
+        return self.passes_with({word for word in self.every_word if word in content}, content)
+
+    @property
+    def every_word(self) -> frozenset[bytes]:
+        """The words of all sets."""
+        return frozenset().union(*self.words, *(other.every_word for other in self.others))
 
     def passes_with(self, found: set[bytes], content: bytes) -> bool:
         """Tell whether a file is to be read that has these words, among others."""
-        return any(words <= found for words in self.words) and bool(self.closer is None or self.closer(content))
+        if any(words <= found for words in self.words) and (self.closer is None or self.closer(content)):
+            return True
+        return any(other.passes_with(found, content) for other in self.others)
 
 
 def words_of(*sets: Iterable[str]) -> tuple[frozenset[bytes], ...]:
@@ -51,7 +60,7 @@ class _Automaton:
     """Words that are found in one pass (Aho and Corasick, 1975)."""
 
     def __init__(self, looks: Iterable[Look]) -> None:
-        self._words = sorted({word for look in looks for words in look.words for word in words})
+        self._words = sorted({word for look in looks for word in look.every_word})
 
     @cached_property
     def _find(self) -> Callable[[bytes], list[tuple[int, int, int]]]:

@@ -22,13 +22,14 @@ from fp4patch.cxx.text import COMMENT, literals
 from fp4patch.cxx.tokens import Conditional, Source, lex, words
 from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan
-from fp4patch.edits.conversions import CALLS, INSTRUCTIONS, calls
+from fp4patch.edits.conversions import CALLS, INSTRUCTIONS, PUT_TOGETHER, calls, disguised
 from fp4patch.edits.cxx_code import retirement
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import Change, Mistake, Operation, PatchedTree, Place, Retired, Search, Template
 from fp4patch.edits.placement import THEIRS, Placement, enclosing, gates
 from fp4patch.edits.ptx import Packed, conversions, evaluate, is_encode, is_stochastic
+from fp4patch.edits.python_texts import UNKNOWN, texts
 from fp4patch.edits.refusal import Refusal
 from fp4patch.edits.software_fallback import Choice, Site, encoder_text, inserts_for, text_of
 
@@ -110,12 +111,16 @@ class WrapAsm(Operation):
             yield Search(CALLS, lambda _tree, _file, text: calls(text))
 
     def _left(self, tree: PatchedTree, file: str, text: str, /) -> Iterator[Place]:
+        if language_of(file) == self.language:
+            try:
+                yield from disguised(text)
+            except LexError as error:
+                yield Place(error.line, error.message)
+                return
         if tree.folded(file) and not any(sign in text for sign in self.unless):
             return  # the fold has proven the files that it read
         if language_of(file) == "python":
-            for number, line in enumerate(text.split("\n"), 1):
-                if "e2m1x" in line and (opcode := _OPCODE.search(line.partition("#")[0])):
-                    yield Place(number, opcode[0], _IN_PYTHON)
+            yield from _in_python(text)
             return
         try:
             if sign := needs_suffix(text, self.unless):
@@ -144,6 +149,40 @@ class WrapAsm(Operation):
         for option in sorted(option for option in options if option.endswith("guard")):
             if not _is_condition(options[option]):
                 yield Mistake(option, "a condition of the preprocessor", repr(options[option]))
+
+
+def _in_python(text: str) -> Iterator[Place]:
+    """Yield the conversions in a module's texts. It is parsed only if something of the mnemonic is in no whole one."""
+    is_part = any(look.passes(text.encode("utf-8", "surrogateescape")) for look in PUT_TOGETHER)
+    for number, line in enumerate(text.split("\n"), 1):
+        if "e2m1x" not in line:
+            continue
+        code = line.partition("#")[0]
+        opcodes = _OPCODE.findall(code)
+        if opcodes:
+            yield Place(number, opcodes[0], _IN_PYTHON)
+        is_part = is_part or code.count("e2m1x") > len(opcodes)
+    if is_part:
+        yield from _put_together(text)
+
+
+def _put_together(text: str) -> Iterator[Place]:
+    """Yield the conversions in texts that a module puts together, where no line of it has one."""
+    lines = text.split("\n")
+    seen: set[int] = set()
+    try:
+        for line, value in texts(text):
+            found = _ASSEMBLED.search(value)
+            is_written = any("e2m1x" in part and _OPCODE.search(part) for part in lines[line - 1 : line + 40])
+            if found and line not in seen and not is_written:
+                seen.add(line)
+                yield Place(line, found[0].replace(UNKNOWN, "…"), _IN_PYTHON)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        yield Place(1, f"{type(error).__name__}: {error}", "it cannot be read, and may have a conversion to E2M1")
+
+
+# Example: cvt.rn.satfinite.e2m1x2.f32
+_ASSEMBLED = re.compile(r"\bcvt\.[^;\n]*?\be2m1x[0-9\0]\.\w+")
 
 
 def _wrap(edit: WrapAsm, template: Template, options: Mapping[str, str], source: Source) -> Change | NothingToDo:

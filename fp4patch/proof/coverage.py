@@ -9,11 +9,12 @@ and lines of braces alone need no check. On each target that something was compi
   is judged with its hunk; a function that no probe calls is not judged, whatever else its file holds, and neither is
   a branch of an `if` that has no instruction, as one for parameters of a template that no probe instantiates. Where
   such parameters decide between two expressions, or two branches in one line, no instruction shows which: not judged.
+  An `if constexpr` of one line is a hunk of its own.
 - A line of the preprocessor is judged if such a probe read its file; a declaration outside of functions, and the head
   of a function, if such a probe read the line.
 - A line is judged if it is on one target: on another the instruction may be in the place of the software.
 - A line that the preprocessor leaves out on every target is not checked, and neither is a file that no probe reads.
-  Both are named.
+  Both are named. Where only some of a variant's targets were asked for, a line that these leave out may be for others.
 - A line of a build file is judged if the build was evaluated, and a line of an edit's `condition` likewise.
 """
 
@@ -25,15 +26,16 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from fp4patch.core.arch import Arch
-from fp4patch.core.document import Document
+from fp4patch.core.document import Document, shown
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.tree_path import CXX
-from fp4patch.cxx.shape import CodePart, statements, template_choices
+from fp4patch.cxx.shape import CodePart, one_line_branches, statements, template_choices
 from fp4patch.cxx.tokens import Source, lex
 from fp4patch.proof.source_lines import SourceLines
 
 NOT_READ = "no probe reads the file"
 LEFT_OUT = "the preprocessor leaves it out on every target"
+LEFT_OUT_HERE = "the preprocessor leaves it out on the targets that were asked for; others may compile it"
 NO_CODE = "no code that was judged has an instruction of it"
 _JUDGED = ""
 _STATES = (NOT_READ, LEFT_OUT, NO_CODE, _JUDGED)
@@ -50,6 +52,9 @@ class LineSpan(Document):
     """The last line, included."""
     because: str
 
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
     @property
     def lines(self) -> str:
         """The lines as compilers name them: ``12-15``."""
@@ -65,6 +70,12 @@ class Coverage(Document):
     unjudged: tuple[LineSpan, ...] = ()
     """Lines that nothing judged on any target: that have no judged code, that every target leaves out, or that no
     probe reads."""
+
+    @property
+    @shown()
+    def judged(self) -> int:
+        """Number of changed lines that a check judged."""
+        return self.lines - sum(map(len, self.unjudged))
 
 
 def places(spans: Iterable[LineSpan]) -> list[str]:
@@ -89,18 +100,21 @@ def coverage(
     made: Mapping[tuple[str, Arch], SourceLines],
     judged: Collection[tuple[str, Arch]],
     evaluated: Mapping[str, Sequence[range]],
+    *,
+    every_target: bool = True,
 ) -> Coverage:
     """Return what the checks of a tree judged of the lines that differ between two states of it.
 
     ``made`` are the lines of all probes by probe and target, ``judged`` those of them whose code was judged;
-    ``evaluated`` are the lines of build files and conditions that were evaluated, by file.
+    ``evaluated`` are the lines of build files and conditions that were evaluated, by file. ``every_target``: the probes
+    were compiled for all targets of the variant.
     """
     changed = {
         path: changed_lines(_text(before.get(path)), _text(content))
         for path, content in after.items()
         if content is not None and content != before.get(path)
     }
-    return coverage_of(changed, after, made, judged, evaluated)
+    return coverage_of(changed, after, made, judged, evaluated, every_target=every_target)
 
 
 def lines_of_each(
@@ -140,6 +154,8 @@ def coverage_of(
     made: Mapping[tuple[str, Arch], SourceLines],
     judged: Collection[tuple[str, Arch]],
     evaluated: Mapping[str, Sequence[range]],
+    *,
+    every_target: bool = True,
 ) -> Coverage:
     """Return what the checks of a tree judged of these lines of its files; for the others see :func:`coverage`."""
     number = 0
@@ -158,6 +174,8 @@ def coverage_of(
                 on_targets = (_state(path, hunk, line, units) for units in reads.values())
                 if not any(line in span for span in evaluated.get(path, ())):
                     states[line] = max(on_targets, default=NOT_READ, key=_STATES.index)
+        if not every_target:
+            states = {line: LEFT_OUT_HERE if state == LEFT_OUT else state for line, state in states.items()}
         spans += _spans(path, states)
     return Coverage(number, tuple(spans))
 
@@ -212,13 +230,17 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
         for line in statement.lines:
             of_line.setdefault(line, []).append(statement)
     places: dict[int, tuple[int, tuple[int, ...]]] = {}  # of each line of a function: its neighbours, and its scope
+    alone = one_line_branches(source)
     neighbours = previous = 0
     for line in sorted(changed):
         neighbours += line > previous + 1
         previous = line
         scopes = [part.scope for part in of_line.get(line, ())]
         if function := max((scope[0] for scope in scopes if scope), default=0):
-            places[line] = neighbours, min((scope for scope in scopes if scope[:1] == (function,)), key=len)
+            places[line] = (
+                -line if line in alone else neighbours,
+                min((scope for scope in scopes if scope[:1] == (function,)), key=len),
+            )
         elif scopes:
             yield Hunk("declaration", (line,))
     for place in dict.fromkeys(places.values()):

@@ -15,7 +15,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.results import OnTree, PassOrFail, Problem, Verdict, overall, verdict_on
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, NOT_READ, Coverage, places
+from fp4patch.proof.coverage import LEFT_OUT, LEFT_OUT_HERE, NO_CODE, NOT_READ, Coverage, places
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.listing import SassListing
 
@@ -155,6 +155,8 @@ class VerifyReport(Report):
     """The tree's own build, evaluated."""
     coverage: Coverage = field(default_factory=Coverage)
     """The lines that the patches change, and those of them that no check judged."""
+    unasked: str = ""
+    """What was not checked, since targets were named; empty if the variant's own were."""
     diffs: Mapping[str, int] = field(default_factory=dict)
     """Number of files that each patch of ``--with`` changed: it has no check of its own."""
     diff_lines: Mapping[str, Coverage] = field(default_factory=dict)
@@ -243,21 +245,38 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         title = f"Not verified: {'; '.join(_failures(reports, checks))}{of_diffs}"
         return Headline(verdict, title, f"{variant} on {looked_at}: {said}.")
     beside = f"; it changes nothing in {idle}" if idle else ""
-    title = f"Verified: {variant} on {looked_at} satisfies its rules{_longer(results)}{beside}"
-    title += "".join(f"; {clause}" for clause in unjudged([report.coverage for report in reports], _LIMIT))
-    return Headline(verdict, f"{title}{of_diffs}", f"{said}, all passed.")
+    title = f"Verified: {variant} on {looked_at} satisfies its rules{_longer(results)}{beside}{of_diffs}"
+    return Headline(verdict, f"{title}. {_judged(reports, archs)}".strip(), f"{said}, all passed.")
+
+
+def _judged(reports: Sequence[VerifyReport], archs: str) -> str:
+    """Return how many of the changed lines were judged, and how many not for which reason; the numbers add up."""
+    coverages = [report.coverage for report in reports]
+    lines, judged = (sum(numbers) for numbers in zip(*((c.lines, c.judged) for c in coverages), strict=True))
+    said = [f"{judged} of {counted(lines, 'changed line')} judged{f' on {archs}' if archs else ''}"] if lines else []
+    said += unjudged(coverages, _LIMIT)
+    said += dict.fromkeys(report.unasked for report in reports if report.unasked)
+    return "".join(f"{sentence}. " for sentence in said).rstrip()
 
 
 def unjudged(coverages: Sequence[Coverage], limit: int = sys.maxsize) -> list[str]:
-    """Return clauses about the changed lines that no check judged, each with so many places."""
-    clauses = []
-    reasons = ((NO_CODE, "not judged"), (LEFT_OUT, "left out by the preprocessor"), (NOT_READ, "that no probe reads"))
-    for because, what in reasons:
+    """Return sentences about the changed lines that no check judged, each with so many places."""
+    sentences = []
+    for because, (one, several) in _REASONS.items():
         if spans := [span for coverage in coverages for span in coverage.unjudged if span.because == because]:
-            lines = counted(sum(span.last - span.first + 1 for span in spans), "changed line")
+            number = sum(map(len, spans))
             more = f" and {len(spans) - limit} more" if len(spans) > limit else ""
-            clauses.append(f"{lines} {what}: {', '.join(places(spans[:limit]))}{more}")
-    return clauses
+            where = "" if because == LEFT_OUT_HERE and limit < sys.maxsize else f": {', '.join(places(spans[:limit]))}"
+            sentences.append(f"{number} {one if number == 1 else several}{where}{more if where else ''}")
+    return sentences
+
+
+_REASONS = {
+    NO_CODE: ("has no code that was judged", "have no code that was judged"),
+    LEFT_OUT: ("is left out by the preprocessor on every target", "are left out by the preprocessor on every target"),
+    LEFT_OUT_HERE: ("is left out on these targets", "are left out on these targets"),
+    NOT_READ: ("is read by no probe", "are read by no probe"),
+}
 
 
 def _longer(results: Sequence[ProbeResult]) -> str:
@@ -276,7 +295,7 @@ def _longer(results: Sequence[ProbeResult]) -> str:
     return f"; on {factors[factor]} up to {factor:.0f} times longer than upstream's code, as this variant is defined"
 
 
-_LIMIT = 3
+_LIMIT = 1
 """Places that a sentence names."""
 _LONGER = 1.5
 """Factor from which on longer code stands in the verdict's line."""

@@ -24,11 +24,12 @@ from fp4patch.core.errors import UsageError
 from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.results import Problem
 from fp4patch.core.store import Store, cache_dir
+from fp4patch.core.wording import counted
 from fp4patch.edits.language import language
 from fp4patch.proof import builds, conditions, dependence, execute, judge
 from fp4patch.proof.compile import compile_probes
 from fp4patch.proof.counts import file_of, recorded
-from fp4patch.proof.coverage import coverage, coverage_of, lines_of_each
+from fp4patch.proof.coverage import LEFT_OUT_HERE, LineSpan, coverage, coverage_of, lines_of_each
 from fp4patch.proof.evidence import Evidence, Judge, OnRow
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
@@ -63,6 +64,8 @@ class VerifyRequest:
     execute: bool = True
     """Execute the machine code on the host."""
     every_probe: bool = False
+    strict: bool = False
+    """A changed line that no check judges is a failure."""
 
 
 def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: OnProgress) -> tuple[VerifyReport, ...]:
@@ -85,7 +88,7 @@ def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: 
         began = time.monotonic()
         subject = _subject(tree, request, catalog, variant, archs, toolchain)
         evidence = _evidence(subject, means, is_executed=request.execute)
-        reports.append(report(evidence, began))
+        reports.append(report(evidence, began, strict=request.strict))
     return tuple(reports)
 
 
@@ -156,8 +159,11 @@ def _evidence(subject: Subject, means: Means, *, is_executed: bool) -> Evidence:
     )
 
 
-def report(evidence: Evidence, began: float) -> VerifyReport:
-    """Return the report on a subject whose verification began at this time of the monotonic clock."""
+def report(evidence: Evidence, began: float, *, strict: bool = False) -> VerifyReport:
+    """Return the report on a subject whose verification began at this time of the monotonic clock.
+
+    ``strict``: a changed line that nothing judged is a problem, but for those of targets that were not asked for.
+    """
     checks: dict[tuple[str, Arch], list[Check]] = {(pair.probe.id, pair.arch): [] for pair in evidence.compiled.pairs}
     problems: list[Problem] = []
     for check in CHECKS:
@@ -169,6 +175,20 @@ def report(evidence: Evidence, began: float) -> VerifyReport:
     results = judge.rows(evidence, checks)
     subject, compiled = evidence.subject, evidence.compiled
     folded = subject.folded
+    every_target = {*subject.variant.arch} <= {str(arch) for arch in subject.probes.archs}
+    covered = coverage(
+        folded.with_diffs,
+        folded.written,
+        compiled.lines,
+        _judged(evidence, results),
+        {
+            **_lines_of_conditions(evidence.cuts),
+            **_lines_of_builds(subject.patches, evidence.built, folded.authors),
+        },
+        every_target=every_target,
+    )
+    if strict:
+        problems += map(_unjudged, (span for span in covered.unjudged if span.because != LEFT_OUT_HERE))
     return VerifyReport(
         variant=subject.variant.name,
         target=subject.tree.target.name,
@@ -188,25 +208,39 @@ def report(evidence: Evidence, began: float) -> VerifyReport:
         ),
         builds=evidence.builds,
         executed=evidence.executed,
-        coverage=coverage(
-            folded.with_diffs,
-            folded.written,
-            compiled.lines,
-            _judged(evidence, results),
-            {
-                **_lines_of_conditions(evidence.cuts),
-                **_lines_of_builds(subject.patches, evidence.built, folded.authors),
-            },
-        ),
+        coverage=covered,
+        unasked=_unasked(subject),
         diffs=folded.diffs,
         diff_lines={
             name: coverage_of(
-                lines, folded.written, compiled.lines, _judged(evidence, results), _lines_of_conditions(evidence.cuts)
+                lines,
+                folded.written,
+                compiled.lines,
+                _judged(evidence, results),
+                _lines_of_conditions(evidence.cuts),
+                every_target=every_target,
             )
             for name, lines in lines_of_each(folded.pristine.overlay, folded.states, folded.written).items()
             if name in folded.diffs
         },
         cubins=compiled.cubins,
+    )
+
+
+def _unasked(subject: Subject) -> str:
+    """Return what was not checked since the command named targets; empty if it named none."""
+    if subject.probes.own_targets:
+        return ""
+    return "--arch leaves out the check that conditions on targets are varied"
+
+
+def _unjudged(span: LineSpan) -> Problem:
+    return Problem(
+        file=span.file,
+        line=span.first,
+        expected="a check of each changed line, as --strict asks",
+        found=f"none of {counted(len(span), 'line')}: {span.because}",
+        help="give the patch a probe that has them, or verify without --strict",
     )
 
 

@@ -8,8 +8,8 @@ from verify_reports import REPORTS, SM121A, host, on_120, on_121, report, text
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify_text import ROWS, VerifyText, executions
 from fp4patch.core.arch import Arch
-from fp4patch.core.results import Verdict
-from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
+from fp4patch.core.results import Problem, Verdict
+from fp4patch.proof.coverage import LEFT_OUT_HERE, NO_CODE, Coverage, LineSpan
 from fp4patch.proof.execute import check_of
 from fp4patch.proof.execution.result import Executed, Execution, Ran, summary
 from fp4patch.proof.result import BuildResult, SetAside, headline
@@ -48,7 +48,7 @@ def test_targets_with_the_same_numbers_share_a_row_and_what_failed_comes_first()
 def test_a_tree_in_which_nothing_was_checked_is_not_among_the_verified_ones() -> None:
     idle = replace(REPORTS["pass"], target="mlx", version="1", patches=(), results=())
     assert idle.verdict is Verdict.NOTHING
-    assert headline([REPORTS["pass"], idle]).title.endswith("; it changes nothing in mlx 1")
+    assert headline([REPORTS["pass"], idle]).title.endswith("; it changes nothing in mlx 1.")
     assert headline([idle]).verdict is Verdict.NOTHING
     assert headline([REPORTS["fail"], idle]).verdict is Verdict.FAIL
 
@@ -80,7 +80,8 @@ def test_what_was_not_checked_is_listed_and_what_a_person_can_do_about_it_comes_
     spans = tuple(LineSpan("a.h", line, line + 1, NO_CODE) for line in (10, 20, 30, 40))
     lacking = replace(REPORTS["pass"], set_aside=aside, coverage=Coverage(50, spans))
     short, long = (" ".join(text(VerifyText(lacking, details)).split()) for details in (False, True))
-    assert "8 changed lines not judged: a.h:10-11,20-21,30-31 and 1 more" in short
+    judged = "42 of 50 changed lines judged on sm_120a and sm_121a."
+    assert f"{judged} 8 have no code that was judged: a.h:10-11 and 3 more." in short
     assert "not run gemm: it takes minutes: --all runs it" in short
     assert "such function" not in short
     assert "a.h:10-11,20-21,30-31,40-41" in long
@@ -127,3 +128,22 @@ def test_names_and_messages_neither_control_the_terminal_nor_become_markup() -> 
     assert "\x1b" not in shown
     assert "error: [red]a[/red]\\x1b[2J\\x1b]0;x\\x07" in shown
     assert "[bold]a\\udcff" in shown
+
+
+def test_the_verdict_says_what_named_targets_leave_out_and_its_numbers_add_up() -> None:
+    spans = (LineSpan("a.h", 1, 48, LEFT_OUT_HERE), LineSpan("b.h", 213, 213, NO_CODE))
+    unasked = "--arch leaves out the check that conditions on targets are varied"
+    shown = headline([replace(REPORTS["pass"], coverage=Coverage(436, spans), unasked=unasked)]).title
+    assert shown.endswith(
+        "387 of 436 changed lines judged on sm_120a and sm_121a. 1 has no code that was judged: b.h:213. "
+        f"48 are left out on these targets. {unasked}."
+    )
+
+
+def test_a_report_that_fails_praises_nothing() -> None:
+    executed = Executed((replace(NOT_RUN, ran=WRONG), replace(NOT_RUN, ran=replace(WRONG, wrong=0, first=""))))
+    assert "right" in text(VerifyText(replace(REPORTS["pass"], executed=Executed(executed.executions[1:]))))
+    problem = Problem(expected="a check of each changed line, as --strict asks", found="none of 1 line")
+    shown = text(VerifyText(replace(REPORTS["pass"], executed=executed, problems=(problem,))))
+    assert shown.startswith("FAIL")
+    assert " right" not in shown

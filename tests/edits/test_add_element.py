@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from fp4patch.core.results import Drift, NothingToDo, Outcome, Rewritten, State
 from fp4patch.edits import AddElement, fold
+from fp4patch.edits.operation import PatchedTree
 
 ADD = AddElement(
     search=("CMakeLists.txt",),
@@ -131,3 +132,31 @@ def test_a_list_that_would_become_other_arguments_is_refused(text: str) -> None:
     outcome = rewrite(ADD, text)
     assert isinstance(outcome, Drift)
     assert (outcome.line, bool(outcome.help)) == (text.count("\n") + 1, True)
+
+
+TAKES = [
+    "list(REMOVE_ITEM A 12.1a)",
+    "if(X)\n list(REMOVE_ITEM A 9.0 12.1a)\nendif()",
+    'list(FILTER A EXCLUDE REGEX "^12\\\\.1")',
+    'list(FILTER A INCLUDE REGEX "12.0")',
+    "list(POP_BACK A)",
+    'list(TRANSFORM A REPLACE "12.1a" "12.0a")',
+    'string(REPLACE "12.1a" "" A "${A}")',
+    'string(REGEX REPLACE "12.1a;?" "" A "${A}")',
+    'set(B "${A}")\nlist(REMOVE_ITEM B 12.1a)',
+]
+KEEPS = [
+    "list(REMOVE_ITEM A 9.0)",
+    'list(FILTER A EXCLUDE REGEX "^9")',
+    "list(SORT A)",
+    "list(REMOVE_ITEM OTHER 12.1a)",
+]
+
+
+@pytest.mark.parametrize("command", [*TAKES, *KEEPS])
+def test_a_command_that_takes_the_element_out_again_is_named(command: str) -> None:
+    edit = AddElement(search=("*.cmake",), commands=("set",), beside="12.0f", element="12.1a")
+    (search,) = edit.searches("cmake")
+    text = f'set(A "9.0;12.0f;12.1a")\n{command}\n'
+    found = list(search.places(PatchedTree({}, lambda _file: True), "a.cmake", text))
+    assert len(found) == (command in TAKES)

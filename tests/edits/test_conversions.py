@@ -2,7 +2,10 @@
 
 import pytest
 
-from fp4patch.edits.conversions import CALLS, EITHER, calls, outside
+from fp4patch.catalog.manifest import load
+from fp4patch.edits.conversions import CALLS, EITHER, INSTRUCTIONS, calls, disguised, outside
+from fp4patch.edits.operation import PatchedTree
+from fp4patch.edits.wrap_asm import WrapAsm, _put_together
 
 PTX = 'asm("{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, %1, %2; }" : "=r"(x) : "f"(a), "f"(b));'
 CALL = "x = __nv_cvt_float2_to_fp4x2(v, __NV_E2M1, cudaRoundNearest);"
@@ -19,6 +22,14 @@ CONVERTS = [
     "__nv_fp4_e2m1 y = f;",
     "y = static_cast<__nv_fp4x2_e2m1>(v);",
     "#define TO_FP4(v) __nv_cvt_double2_to_fp4x2(v, k, r)",
+    'asm("cvt.rn.satfinite.e2" "m1x2.f32 t, %1, %2;");',
+    'asm("cvt.rn.satfinite.\\x65\\x32m1x2.f32 t, %1, %2;");',
+    'asm("cvt.rn.satfinite.e2m1\\170" "2.f32 t, %1, %2;");',
+    'asm("cvt.rn.satfinite.e2m1x" "2.f32 t;");',
+    "using fp4 = __nv_fp4x4_e2m1; auto y = fp4(v);",
+    "typedef __nv_fp4_e2m1 fp4; fp4 y{v};",
+    "using fp4 = ::__nv_fp4x2_e2m1; y = static_cast<fp4>(v);",
+    "%:define TO_FP4(v) __nv_cvt_double2_to_fp4x2(v, k, r)",
 ]
 OTHERS = [
     "auto p = reinterpret_cast<__nv_fp4x2_e2m1*>(q);",
@@ -61,7 +72,9 @@ def test_a_conversion_is_named_with_its_line(code: str) -> None:
     assert [place.line for place in outside(f"\n{code}\n", {"ON"})] == [2]
 
 
-@pytest.mark.parametrize("code", [code for code in CONVERTS if "__nv_" in code])
+@pytest.mark.parametrize(
+    "code", [code for code in CONVERTS if "__nv_" in code and "using" not in code and "typedef" not in code]
+)
 def test_a_function_is_named_beside_assembly_that_is_wrapped(code: str) -> None:
     assert CALLS.passes(code.encode())
     (place,) = calls(f"{code}\n{PTX}\n")
@@ -88,3 +101,39 @@ def test_one_under_a_condition_of_its_own_is(condition: str, code: str) -> None:
 
 def test_a_text_that_cannot_be_read_is_named() -> None:
     assert [place.line for place in (*outside(f"\n/* {CALL}", set()), *calls(f"\n/* {CALL}"))] == [2, 2]
+
+
+PUT_TOGETHER = [
+    'x = "cvt.rn.satfinite." + "e2m1x2" + ".f32 a, b;"',
+    'x = f"cvt.rn.satfinite.e2m1x{n}.f32 a;"',
+    'x = "cvt.rn.satfinite.{}.f32".format("e2m1x2")',
+    'x = ".".join(["cvt", "rn", "satfinite", "e2m1x2", "f32"])',
+    'x = "cvt.rn.satfinite.e2m1x%d.f32 a;" % 2',
+    'f = "e2m1x2"\nx = f"cvt.rn.satfinite.{f}.f32 a;"',
+    'x = "cvt.rn.satfinite.e2" "m1x2.f32 a;"',
+    'x = "cvt.rn.satfinite.\\x65\\x32m1x2.f32 a;"',
+]
+
+
+@pytest.mark.parametrize("text", PUT_TOGETHER)
+def test_ptx_that_python_puts_together_is_named(text: str) -> None:
+    (edit,) = (edit for edit in load().patches["vllm/e2m1-asm"].edits if isinstance(edit, WrapAsm))
+    (search,) = (search for search in edit.searches("python") if search.look is INSTRUCTIONS)
+    assert INSTRUCTIONS.passes(text.encode())
+    places = search.places(PatchedTree({}, lambda _file: False), "vllm/a.py", f"{text}\n")
+    assert [place.line for place in places] == [text.count("\n") + 1]
+
+
+@pytest.mark.parametrize("text", ['x = f"cvt.rn.f16x2.e2m1x{n} a, b;"', 'x = "e2m1" + "x2"', 'x = f"{e2m1x}.f32"'])
+def test_other_texts_of_python_are_not(text: str) -> None:
+    assert list(_put_together(f"{text}\n")) == []
+
+
+@pytest.mark.parametrize("code", ['"cvt.rn.satfinite.e2" "m1x2.f32 t;"', '"cvt.rn.satfinite.\\x65\\x32m1x2.f32 t;"'])
+def test_a_conversion_that_no_literal_has_as_it_is_is_named_beside_wrapped_ones(code: str) -> None:
+    (edit,) = (edit for edit in load().patches["vllm/e2m1-asm"].edits if isinstance(edit, WrapAsm))
+    (search,) = (search for search in edit.searches("c++") if search.look is INSTRUCTIONS)
+    text = f"void f() {{\n  asm({code});\n}}\n"
+    assert search.look.passes(text.encode())
+    assert [place.line for place in search.places(PatchedTree({}, lambda _file: True), "csrc/a.cu", text)] == [2]
+    assert not list(disguised(f"{PTX}\n#if 0\nasm({code});\n#endif\n"))

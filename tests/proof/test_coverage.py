@@ -242,3 +242,22 @@ def test_lines_of_one_change_are_covered_as_those_of_all() -> None:
     part = coverage_of({"a.py": {2, 3}}, after, {}, (), {"a.py": [range(3, 4)]})
     assert whole == part
     assert [(span.first, span.last) for span in part.unjudged] == [(2, 2)]
+
+
+def test_an_if_constexpr_of_one_line_is_judged_by_itself() -> None:
+    new = (
+        "template <int Round> int f(int x) {\n"
+        "  x = g(x);\n"
+        "  if constexpr (Round == 1) return h(x);\n"
+        "  if constexpr (Round == 2) { return i(x); }\n"
+        "  return x;\n}\n"
+    )
+    every = range(1, 7)
+    found = places(judged(new, {A: [2, 5]}, {A: every}, before=""))
+    assert found == [("a.h:3-4", NO_CODE)]
+    assert places(judged(new, {A: [2, 3, 5]}, {A: every}, before="")) == [("a.h:4", NO_CODE)]
+
+
+def test_the_numbers_of_lines_add_up() -> None:
+    found = judged(after(4, 7), {A: [4], F: [4]})
+    assert found.judged + sum(map(len, found.unjudged)) == found.lines == 2

@@ -1,0 +1,628 @@
+"""Conditions on a GPU, evaluated for several: may one hold for SM120 and not for SM121?
+
+A condition is an expression of Python's ``ast``, which is made of C++ and CMake, too. What is about the GPU has its
+value for each of ``GPUS``, in whatever notation it is compared with; all else is unknown, and may be true or false. So
+the notation of a test does not matter: ``arch == 0x78``, ``cap[0] == 12 and cap[1] < 1`` and ``not 120 != arch`` part
+the two alike, and ``arch == 120 or arch == 121`` does not.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import product
+from operator import add, and_, floordiv, ge, gt, invert, le, lshift, lt, mod, mul, neg, or_, pos, rshift, sub, xor
+from typing import NamedTuple
+
+ARCHS = frozenset((70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121))
+_OTHERS = (80, 86, 89, 90, 100, 103, 110, 130)
+_GPUS = (*_OTHERS, 120, 121)
+_MOST = 8
+"""Unknown parts of a condition of which all combinations are tried."""
+
+# Example: device_arch
+_SUBJECT = re.compile(
+    r"""(?i:capab|(?<![a-z])caps?\b|device_prop|(?<![a-z])cc(?![a-z])|version|gpu(?!s|_?(?:id|count|num|mem|idx)))
+      | (?<![a-z])arch(?!ive) | (?:cuda|gpu|sm|cc|nv)arch | Arch(?!ive) | ARCH(?!IVE)
+      | (?:(?<![a-zA-Z])(?:sm|SM|Sm)|(?<=[a-z])S[mM])(?![a-z])
+        (?!_?(?i:counts?|scale|margin|size|num|per|mem|idx|id|limit)(?![a-z]))""",
+    re.VERBOSE,
+)
+"""Names of what is a GPU."""
+# Example: cuda_version
+_OTHER_VERSION = re.compile(
+    r"(?i)(?:cuda|cudacc|cudart|nvcc|toolkit|driver|compiler|runtime|torch|triton|cmake|ptx|cudnn|python)\w*_?ver"
+    r"|version\.(?:cuda|hip)|cuda_?version|cuda_?(?:major|minor)|(?:nvcc|driver|toolkit)_?(?:major|minor)|_VER_"
+)
+_MAJOR = re.compile(r"(?:\w*_|\w*[a-z])?(?:major|Major|maj)(?:_?[Vv]ersion|_?cc)?_?")
+_MINOR = re.compile(r"(?:\w*_|\w*[a-z])?(?:minor|Minor)(?:_?[Vv]ersion|_?cc)?_?")
+# Example: is_sm120a
+_NAME = re.compile(
+    r"(?i)_*(?:(?:is|has|k|cc|arch|gpu|target|exactly|device|cuda|only)_?)*sm_?(12[01])[af]?_?"
+    r"|__CUDA_ARCH_FEAT_SM(12[01])_ALL|CUTLASS_ARCH_MMA_SM(12[01])[AF]?_ENABLED"
+    r"|NV_(?:IS_EXACTLY|HAS_FEATURE)_SM_(12[01])[af]?"
+)
+"""Names of one of the two; a longer name is that of a kernel."""
+# Example: sm_120a
+_TEXT = re.compile(
+    r"(?i)(?:(?:sm|compute)_?)(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?(?:\+ptx)?|(\d{2,3})(?:[af]|-real|-virtual)?"
+)
+_IS_EXACTLY = re.compile(
+    r"(?i)_*is_?(?:exact(?:ly)?_?)?(?:(?:device|gpu|cuda|compute)_?)*(?:capability|arch|sm|cc)(?:_?v)?"
+)
+_PAIRS = re.compile(r"(?i)capab|pair|tuple|array")
+_STRIPS = frozenset(
+    ("lower", "upper", "strip", "removeprefix", "replace", "to_int", "as_version_str", "value", "c_str")
+)
+_SEARCHES = frozenset(("match", "fullmatch", "search", "regex_match", "regex_search"))
+_ASKS = frozenset(("startswith", "endswith", "starts_with", "ends_with", "StartsWith", "__eq__", "contains", "equals"))
+_COMPARES = frozenset(("strcmp", "strncmp", "strcasecmp", "compare", "memcmp"))
+_ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.FloorDiv: floordiv,
+    ast.Mod: mod,
+    ast.BitAnd: and_,
+    ast.BitOr: or_,
+    ast.BitXor: xor,
+    ast.LShift: lambda a, b: lshift(a, b & 63),
+    ast.RShift: lambda a, b: rshift(a, b & 63),
+    ast.Div: lambda a, b: a / b,  # type: ignore[dict-item,return-value]
+}
+_SIGNS: Mapping[type, Callable[[int], int]] = {ast.USub: neg, ast.UAdd: pos, ast.Invert: invert}
+_ORDERS: Mapping[type, Callable[[object, object], bool]] = {ast.Lt: lt, ast.LtE: le, ast.Gt: gt, ast.GtE: ge}  # type: ignore[dict-item]
+
+
+class Gpu(NamedTuple):
+    """What is about the GPU, in a notation that is not known."""
+
+    number: int
+
+
+class Target(NamedTuple):
+    """A name of a GPU: as a condition, whether it is the one."""
+
+    number: int
+
+
+class Unknown(NamedTuple):
+    """All else."""
+
+    node: object = None
+
+
+class Pair(tuple[int, int]):
+    """Major and minor as an object of their own: no other pair is compared with one."""
+
+    __slots__ = ()
+
+
+def meant(text: str) -> int | None:
+    """Return the number of the GPU that a text names, as ``sm_120a`` or ``12.0``; None if it names none."""
+    if found := _TEXT.fullmatch(text):
+        return _scaled(int(found[1] or found[4] or found[2] + found[3]))
+    return None
+
+
+def named(name: str) -> int | None:
+    """Return 120 or 121 for a name of that GPU; None for any other."""
+    found = _NAME.fullmatch(name) if "12" in name else None
+    return int(next(filter(None, found.groups()))) if found else None
+
+
+def is_subject(text: str) -> bool:
+    """Tell whether a name, or the text of an expression, is about a GPU."""
+    return _SUBJECT.search(text) is not None and _OTHER_VERSION.search(text) is None
+
+
+def _scaled(number: int) -> int:
+    return number // 10 if number >= 700 and number % 10 == 0 else number
+
+
+@dataclass
+class _World:
+    """Values for one GPU, and for one choice of what is not known."""
+
+    names: Mapping[str, ast.expr]
+    gpu: int
+    scale: int = 1
+    choice: bool = False
+    """The truth of what is not known."""
+    resolving: set[str] = field(default_factory=set)
+    known: dict[str, object] = field(default_factory=dict)
+    """Values of names: each may be made of others."""
+
+    def truth(self, value: object) -> bool:
+        if isinstance(value, Target):
+            return value.number == self.gpu
+        if isinstance(value, Gpu | Unknown):
+            return self.choice
+        return bool(value)
+
+    def value(self, node: ast.AST) -> object:
+        """Return the value of an expression."""
+        made = getattr(self, f"_{type(node).__name__.lower()}", None)
+        result = made(node) if made else None
+        return Unknown(node) if result is None else result
+
+    def _resolved(self, name: str) -> object:
+        if name not in self.known:
+            self.resolving.add(name)
+            self.known[name] = self.value(self.names[name])
+            self.resolving.discard(name)
+        return self.known[name]
+
+    def _constant(self, node: ast.Constant) -> object:
+        return node.value
+
+    def _name(self, node: ast.Name) -> object:
+        if (number := named(node.id)) is not None and node.id not in self.names:
+            return Target(number)
+        if node.id in self.names and node.id not in self.resolving:
+            value = self._resolved(node.id)
+            is_constant = isinstance(value, int | float | str | tuple) and not isinstance(value, Gpu | Unknown | Target)
+            if not isinstance(value, Unknown) and not (is_constant and node.id.islower() and is_subject(node.id)):
+                return value
+        return self._about(node.id, node.id)
+
+    def _about(self, name: str, text: str) -> object:
+        """Return what a name is about, with the text around it."""
+        if _OTHER_VERSION.search(text):
+            return None
+        if _MAJOR.fullmatch(name):
+            return self.gpu // 10
+        if _MINOR.fullmatch(name):
+            return self.gpu % 10
+        return Gpu(self.gpu) if is_subject(name) else None
+
+    def _attribute(self, node: ast.Attribute) -> object:
+        owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+        number = named(node.attr)
+        if number is not None:  # arch::Sm120 is CUTLASS's tag of the family: it has none of SM121
+            return Unknown(node) if owner == "arch" and node.attr.startswith("Sm") else Target(number)
+        if node.attr in ("value", "name"):
+            return self.value(node.value)
+        if node.attr in ("first", "second") and isinstance(self.value(node.value), Gpu):
+            return self.gpu // 10 if node.attr == "first" else self.gpu % 10
+        return self._about(node.attr, _text(node))
+
+    def _subscript(self, node: ast.Subscript) -> object:
+        index = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if isinstance(index, str):
+            return self._about(index, index)
+        value = self.value(node.value)
+        if isinstance(node.slice, ast.Slice) and isinstance(value, Gpu):
+            return value
+        if isinstance(index, int) and not isinstance(index, bool):
+            if isinstance(value, Gpu):
+                return (self.gpu // 10, self.gpu % 10)[index] if -2 <= index < 2 else None
+            if isinstance(value, tuple | str) and not isinstance(value, Unknown) and -len(value) <= index < len(value):
+                return value[index]
+        return Gpu(self.gpu) if isinstance(value, Unknown) and is_subject(_text(node.slice)) else None
+
+    def _namedexpr(self, node: ast.NamedExpr) -> object:
+        value = self.value(node.value)
+        return self._name(node.target) if isinstance(value, Unknown) else value
+
+    def _elements(self, node: ast.Tuple | ast.List | ast.Set) -> object:
+        return tuple(map(self.value, node.elts))
+
+    _tuple = _list = _set = _elements
+
+    def _ifexp(self, node: ast.IfExp) -> object:
+        return self.value(node.body if self.truth(self.value(node.test)) else node.orelse)
+
+    def _boolop(self, node: ast.BoolOp) -> object:
+        values = [self.truth(self.value(value)) for value in node.values]
+        return all(values) if isinstance(node.op, ast.And) else any(values)
+
+    def _unaryop(self, node: ast.UnaryOp) -> object:
+        value = self.value(node.operand)
+        if isinstance(node.op, ast.Not):
+            return not self.truth(value)
+        return _SIGNS[type(node.op)](value) if isinstance(value, int) else None
+
+    def _binop(self, node: ast.BinOp) -> object:
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(left, str) and isinstance(node.op, ast.Mod):
+            return self._formatted(left, right)
+        if isinstance(node.op, ast.Add) and isinstance(left, str | tuple) and type(left) is type(right):
+            return left + right  # type: ignore[operator]
+        if isinstance(node.op, ast.BitOr) and isinstance(left, tuple) and type(left) is type(right) is tuple:
+            return left + right
+        numbers = [self._number_of(side) for side in (left, right)]
+        make = _ARITHMETIC.get(type(node.op))
+        if make is None or None in numbers or any(abs(number) > 1 << 64 for number in numbers):  # type: ignore[arg-type]
+            return None
+        try:
+            return make(*numbers)  # type: ignore[arg-type]
+        except (ArithmeticError, TypeError, ValueError):
+            return None
+
+    def _number_of(self, value: object) -> int | float | None:
+        if isinstance(value, Gpu):
+            return value.number * self.scale
+        if isinstance(value, Target):
+            return value.number
+        return value if isinstance(value, int | float) else None
+
+    def _formatted(self, form: str, value: object) -> str | None:
+        values = value if isinstance(value, tuple) and not isinstance(value, Gpu | Unknown | Target) else (value,)
+        if isinstance(value, Gpu) and form.count("%") > 1:
+            values = (self.gpu // 10, self.gpu % 10)
+        plain = [self.gpu if isinstance(part, Gpu) else part for part in values]
+        if not all(isinstance(part, int | str) for part in plain) or re.search(r"%\D?\d{3,}", form):
+            return None
+        try:
+            return form % tuple(plain)
+        except (TypeError, ValueError):
+            return None
+
+    def _joinedstr(self, node: ast.JoinedStr) -> object:
+        parts = [self._piece(part.value if isinstance(part, ast.FormattedValue) else part) for part in node.values]
+        return None if None in parts else "".join(parts)  # type: ignore[arg-type]
+
+    def _piece(self, node: ast.expr) -> str | None:
+        value = self.value(node)
+        if isinstance(value, Gpu):
+            return str(value.number)
+        return str(value) if isinstance(value, int | str) else None
+
+    def _compare(self, node: ast.Compare) -> object:
+        sides = [self.value(side) for side in (node.left, *node.comparators)]
+        held = [self._held(*pair) for pair in zip(node.ops, sides, sides[1:], strict=False)]
+        return False if False in held else Unknown(node) if None in held else True
+
+    def _held(self, op: ast.cmpop, one: object, other: object) -> bool | None:
+        if isinstance(op, ast.In | ast.NotIn):
+            result = self._has(other, one)
+        elif isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+            result = self._same(one, other)
+        else:
+            result = self._ordered(op, one, other)
+        return None if result is None else result != isinstance(op, ast.NotEq | ast.IsNot | ast.NotIn)
+
+    def _has(self, several: object, one: object) -> bool | None:
+        if isinstance(several, Unknown | Gpu) and isinstance(one, str):  # "12.0" in archs, "sm_120" in name
+            number = meant(one)
+            is_about = isinstance(several, Gpu) or one[:1].isalpha()
+            return None if number is None or not is_about else number == self.gpu
+        if isinstance(several, Gpu | Unknown):
+            return several.number == one.number if isinstance(several, Gpu) and isinstance(one, Target) else None
+        if not isinstance(several, tuple):
+            return None
+        found = [self._same(one, element) for element in several]
+        return True if True in found else None if None in found else False
+
+    def _same(self, one: object, other: object) -> bool | None:  # noqa: PLR0911 - a case a line
+        if isinstance(other, Gpu) or (isinstance(other, Target) and not isinstance(one, Gpu)):
+            one, other = other, one
+        if isinstance(one, Gpu):
+            number = _number(other)
+            return None if number is None else number == one.number
+        if isinstance(one, Target):
+            if isinstance(other, bool) or other in (0, 1):
+                return (one.number == self.gpu) == bool(other)
+            number = _number(other)
+            return one.number == (self.gpu if number is None else number)
+        for value, unknown in ((one, other), (other, one)):
+            if isinstance(unknown, Unknown) and (
+                isinstance(value, Pair) or (isinstance(value, str) and value[:1].isalpha())
+            ):
+                number = _number(value)
+                return None if number is None else number == self.gpu
+        if isinstance(one, Unknown) or isinstance(other, Unknown):
+            return None
+        if isinstance(one, str) and isinstance(other, str):
+            return one == other or (None not in (number := meant(one), meant(other)) and meant(one) == meant(other))
+        if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+            held = [self._same(a, b) for a, b in zip(one, other, strict=True)]
+            return False if False in held else None if None in held else True
+        return one == other
+
+    def _ordered(self, op: ast.cmpop, one: object, other: object) -> bool | None:
+        sides = [one, other]
+        if any(isinstance(side, Gpu) for side in sides):
+            sides = [_number(side) for side in sides]
+        order = _ORDERS.get(type(op))
+        try:
+            return (
+                None if order is None or None in sides or any(isinstance(s, Unknown) for s in sides) else order(*sides)
+            )
+        except TypeError:
+            return None
+
+    def _call(self, node: ast.Call) -> object:  # noqa: PLR0911 - a case a line
+        template = node.func if isinstance(node.func, ast.Call) else None  # f<120>(x), of C++
+        function = template.func if template else node.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if (number := named(name)) is not None:
+            return Target(number)
+        given = [self.value(argument) for argument in (template.args if template else ())]
+        values = [self.value(argument) for argument in (*node.args, *(keyword.value for keyword in node.keywords))]
+        if name.endswith("_cast") and values:
+            return values[0]
+        if name == "get" and values and given in ([0], [1]):
+            return divmod(self.gpu, 10)[int(given == [1])] if isinstance(values[0], Gpu) else None
+        if _IS_EXACTLY.fullmatch(name) and any(numbers := [*map(_number, values), *map(_number, given)]):
+            return self.gpu in numbers
+        owner = self.value(function.value) if isinstance(function, ast.Attribute) else None
+        if known := self._known_call(name, owner, values):
+            return known[0]
+        if name in ("defined", "constexpr", "if") and values:
+            return values[-1]
+        targets = [value.number for value in (*given, *values) if isinstance(value, Target)]
+        return self.gpu in targets if targets else self._about(name, _text(function))
+
+    def _known_call(self, name: str, owner: object, values: list[object]) -> tuple[object] | None:  # noqa: PLR0911 - a case a line
+        """Return the value of a call of a function that is known; None for any other."""
+        first = values[0] if values else None
+        texts = [meant(plain(value)) for value in (*values, owner) if isinstance(value, str)]
+        if name in _COMPARES and any(texts):
+            return (int(self.gpu not in texts),)
+        if name in (_ASKS | _SEARCHES) and any(texts):
+            return (self.gpu in texts,)
+        if name == "find" and any(texts):
+            return (0 if self.gpu in texts else -1,)
+        if name == "divmod" and len(values) == 2 and isinstance(values[1], int) and values[1]:
+            number = self._number_of(first)
+            return None if number is None else (divmod(number, values[1]),)
+        if name == "range" and values and all(isinstance(value, int) and abs(value) < 1 << 20 for value in values):
+            steps = range(*values[:3])  # type: ignore[call-overload]
+            return (tuple(steps),) if len(steps) <= 200 else None
+        if name == "format" and isinstance(owner, str):
+            given = [self.gpu if isinstance(value, Gpu) else value for value in values]
+            return self._format(owner, given)
+        if name == "join" and isinstance(owner, str) and isinstance(first, tuple):
+            return (owner.join(first),) if all(isinstance(part, str) for part in first) else None
+        if name in (
+            "int",
+            "str",
+            "float",
+            "bool",
+            "tuple",
+            "list",
+            "set",
+            "frozenset",
+            "sorted",
+            "string",
+            "string_view",
+            "Version",
+            "parse",
+        ):
+            return _converted(name, values)
+        if _PAIRS.search(name) and isinstance(owner, Unknown | type(None)):
+            parts: Sequence[object] = values
+            while len(parts) == 1 and isinstance(parts[0], tuple):
+                parts = parts[0]
+            if len(parts) == 2 and all(type(part) is int for part in parts):
+                return (Pair(parts) if "capab" in name.lower() else tuple(parts),)  # type: ignore[arg-type]
+        if name in _STRIPS and isinstance(owner, Gpu | str):
+            return (owner,)
+        return None
+
+    def _format(self, form: str, values: list[object]) -> tuple[object] | None:
+        if not all(isinstance(value, int | str) for value in values) or re.search(r"\d{3,}\}", form):
+            return None
+        try:
+            return (form.format(*values),)
+        except (ValueError, LookupError, AttributeError):
+            return None
+
+
+def _converted(name: str, values: list[object]) -> tuple[object] | None:
+    first = values[0] if values else None
+    if isinstance(first, Gpu):
+        return (first,)
+    if name == "str" and type(first) in (int, str):
+        return (str(first),)
+    if name in ("int", "float") and isinstance(first, str) and len(first) < 100:
+        base = values[1] if len(values) > 1 and isinstance(values[1], int) else 10
+        try:
+            return (int(first, base) if name == "int" else float(first),)
+        except ValueError:
+            return None
+    if isinstance(first, Unknown | Target) or first is None:
+        return None
+    return (first,)
+
+
+def plain(value: str) -> str:
+    """Return a text without what a regular expression has around it."""
+    return re.sub(r"[\\^$()]|\.\*|\[af\]\??|(?<=\d)[af]\?|(?<=\w)_$", "", value)
+
+
+def _number(value: object) -> int | None:  # noqa: PLR0911 - a case a line
+    """Return the number of the GPU that a value means."""
+    if isinstance(value, bool | Unknown):
+        return None
+    if isinstance(value, Gpu | Target):
+        return value.number
+    if isinstance(value, int):
+        number = _scaled(value)
+        return number if 20 <= number < 200 else None  # no number of a GPU: another version
+    if isinstance(value, float):
+        return round(value * 10) if value < 20 else None
+    if isinstance(value, str):
+        return meant(value)
+    if isinstance(value, tuple) and len(value) == 2 and type(value[0]) is type(value[1]) is int:
+        return value[0] * 10 + value[1] if 5 < value[0] < 20 > value[1] * 2 else None
+    return None
+
+
+def _text(node: ast.AST) -> str:
+    try:
+        return ast.unparse(node)
+    except (AttributeError, ValueError, RecursionError):
+        return ""
+
+
+Rows = frozenset[int]
+"""For what GPUs a condition may hold, each possibility as a set of bits."""
+
+_BIT = {gpu: 1 << at for at, gpu in enumerate(_GPUS)}
+_ALL = (1 << len(_GPUS)) - 1
+
+
+class Conditions:
+    """The conditions of a file. ``names``: expressions of the names that have one value."""
+
+    def __init__(self, names: Mapping[str, ast.expr]) -> None:
+        self.names = names
+        self._worlds: dict[tuple[int, int, bool], _World] = {}
+
+    def _world(self, gpu: int, scale: int = 1, choice: bool = False) -> _World:
+        key = gpu, scale, choice
+        if key not in self._worlds:
+            self._worlds[key] = _World(self.names, *key)
+        return self._worlds[key]
+
+    def value(self, node: ast.AST) -> object:
+        """Return the value of an expression that is about no GPU; Unknown of any other."""
+        return self._world(0).value(node)
+
+    def parts(self, node: ast.AST) -> bool:
+        """Tell whether a condition may hold for one of SM120 and SM121 alone, so that SM121 is left out."""
+        if not any(self.varies(leaf) for leaf in operands(node)):
+            return False
+        has_arithmetic = any(isinstance(part, ast.BinOp | ast.Call) for part in ast.walk(node))
+        return any(self._parts(node, scale) for scale in ((1, 10) if has_arithmetic else (1,)))
+
+    def _parts(self, node: ast.AST, scale: int) -> bool:
+        known: dict[int, Rows] = {}
+        unknown: dict[str, list[int]] = {}
+        for leaf in operands(node):
+            known[id(leaf)] = rows = self._of_leaf(leaf, scale)
+            if rows >= {0, _ALL}:
+                unknown.setdefault(ast.dump(leaf), []).append(id(leaf))
+        several = [leaves for leaves in unknown.values() if len(leaves) > 1][:_MOST]
+        for choices in product((0, _ALL), repeat=len(several)):  # what is there twice is the same both times
+            fixed = {leaf: frozenset((row,)) for leaves, row in zip(several, choices, strict=True) for leaf in leaves}
+            if any(map(_leaves_out, _rows(node, known | fixed))):
+                return True
+        return False
+
+    def _of_leaf(self, leaf: ast.expr, scale: int) -> Rows:
+        worlds = ([self._world(gpu, scale, choice) for gpu in _GPUS] for choice in (False, True))
+        return frozenset(
+            sum(_BIT[world.gpu] for world in of_all if world.truth(world.value(leaf))) for of_all in worlds
+        )
+
+    def is_for(self, node: ast.AST, gpu: int) -> bool:
+        """Tell whether a condition can hold for a GPU, and does not for all."""
+        held = {of: self._world(of, choice=True) for of in _GPUS}
+        found = {of: world.truth(world.value(node)) for of, world in held.items()}
+        return found[gpu] and not all(found.values())
+
+    def varies(self, node: ast.AST) -> bool:
+        """Tell whether it matters to a condition which of SM120 and SM121 it is about."""
+        for choice in (False, True):
+            for scale in (1, 10):
+                one, other = (self._world(gpu, scale, choice) for gpu in (120, 121))
+                if one.truth(one.value(node)) != other.truth(other.value(node)):
+                    return True
+        return False
+
+    def places(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the smallest parts of a condition that part SM120 and SM121, if the whole does."""
+        if not self.parts(node):
+            return
+        inner: list[ast.AST] = []
+        if isinstance(node, ast.BoolOp):
+            inner = [place for value in node.values for place in self.places(value)]
+        elif isinstance(node, ast.UnaryOp):
+            inner = [*self.places(node.operand)]
+        yield from inner or [node]
+
+    def lists_it_alone(self, node: ast.AST) -> bool:
+        """Tell whether a display has numbers or names of GPUs alone, SM120 among them and SM121 not."""
+        elements: list[ast.expr] = []
+        if isinstance(node, ast.Dict):
+            elements = [key for key in node.keys if key]
+        elif isinstance(node, ast.List | ast.Set | ast.Tuple):
+            elements = node.elts
+        values = [self.value(element) for element in elements]
+        if isinstance(node, ast.BinOp):
+            joined = self.value(node)
+            values = list(joined) if type(joined) is tuple else []
+        numbers = [_number(value) for value in values]
+        several = len(numbers) > 1 or not all(
+            type(v) in (int, float) or (isinstance(v, str) and v[:1].isdigit()) for v in values
+        )
+        return several and 120 in numbers and 121 not in numbers and {*numbers} <= ARCHS
+
+
+def operands(test: ast.AST) -> Iterator[ast.expr]:
+    """Yield the parts of a condition that are no ``and``, ``or`` or ``not``."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from operands(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from operands(test.operand)
+    else:
+        yield test  # type: ignore[misc]
+
+
+def _rows(test: ast.AST, known: Mapping[int, Rows]) -> Rows:
+    """Return for what GPUs a condition may hold, by that of its operands."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return frozenset(_ALL & ~row for row in _rows(test.operand, known))
+    if not isinstance(test, ast.BoolOp):
+        return known[id(test)]
+    join = and_ if isinstance(test.op, ast.And) else or_
+    found = _rows(test.values[0], known)
+    for value in test.values[1:]:
+        found = frozenset(join(a, b) for a in found for b in _rows(value, known))
+    return found
+
+
+def conditions_in(tree: ast.AST, asked: Set[str] = frozenset()) -> Iterator[ast.expr]:
+    """Yield each condition of an expression, the outermost first. ``asked``: functions whose argument is one."""
+    is_not = isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
+    if isinstance(tree, ast.BoolOp | ast.Compare) or is_not:
+        yield tree  # type: ignore[misc]
+        for leaf in leaves(tree):
+            for child in ast.iter_child_nodes(leaf):
+                yield from conditions_in(child, asked)
+        return
+    if isinstance(tree, ast.IfExp):
+        yield from _asked(tree.test, asked)
+        yield from conditions_in(tree.body, asked)
+        yield from conditions_in(tree.orelse, asked)
+        return
+    if isinstance(tree, ast.Call) and getattr(tree.func, "attr", getattr(tree.func, "id", "")) in asked and tree.args:
+        yield from _asked(tree.args[0], asked)
+        for argument in tree.args[1:]:
+            yield from conditions_in(argument, asked)
+        return
+    for child in ast.iter_child_nodes(tree):
+        yield from conditions_in(child, asked)
+
+
+def _asked(test: ast.expr, asked: Set[str]) -> Iterator[ast.expr]:
+    inner = list(conditions_in(test, asked))
+    yield from inner if test in inner else [test, *inner]
+
+
+def leaves(test: ast.AST) -> Iterator[ast.expr]:
+    """Yield the operands of a condition that are no conditions."""
+    if isinstance(test, ast.BoolOp):
+        parts: Sequence[ast.expr] = test.values
+    elif isinstance(test, ast.Compare):
+        parts = (test.left, *test.comparators)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        parts = (test.operand,)
+    else:
+        yield test  # type: ignore[misc]
+        return
+    for part in parts:
+        yield from leaves(part)
+
+
+def _leaves_out(row: int) -> bool:
+    """Tell whether a condition leaves SM121 out, by the GPUs for which it holds, or SM120 alone does not meet it."""
+    held = {gpu: bool(row & bit) for gpu, bit in _BIT.items()}
+    if held[120] and not held[121]:  # but for a test of the minor number alone
+        return not all(held[gpu] == (gpu % 10 == 0) for gpu in _OTHERS)
+    return held[121] and not held[120] and sum(held[gpu] for gpu in _OTHERS if gpu < 120) > 3
