@@ -15,7 +15,7 @@ from fp4patch.core.wording import counted, listed
 # Example: --generate-code=arch=compute_90a,code=[sm_90a
 # Example: -gencode;arch=compute_80,code=sm_80
 _GENCODE = re.compile(
-    r"-gen(?:code|erate-code)[ =;]*\"?arch=compute_(\w+),\s*\\?\"?code=\\?\"?\[?((?:(?:sm|compute)_\w+,?)+)"
+    r"--?gen(?:code|erate-code)[ =;]*\"?arch=compute_(\w+),\s*\\?\"?code=\\?\"?\[?((?:(?:sm|compute)_\w+,?)+)"
 )
 # Example: ptxas --dont-merge-basicblocks -arch=sm_120f
 _ASSEMBLED = re.compile(r"ptxas\"? [^\n]*?-arch[= ](sm_\d{2,3}[af]?)\b")
