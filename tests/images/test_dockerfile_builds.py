@@ -213,7 +213,7 @@ RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt \
 set -euo pipefail
 python3 -m venv /opt/vllm/venv
 python -m pip install -q setuptools cmake wheel
-echo '"the receipt"' >/opt/fp4patch/proof/receipts/vllm.json
+echo '{"diffs": []}' >/opt/fp4patch/proof/receipts/vllm.json
 packages=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 mkdir -p "$packages/torch" "$packages/nvidia/cu13/lib" /src
 echo '__version__ = "2.14.0"' >"$packages/torch/__init__.py"
@@ -320,7 +320,7 @@ def test_a_build_goes_on_from_what_was_compiled_before_it_failed_and_on_another_
     with zipfile.ZipFile(made) as packed:
         assert int.from_bytes(packed.read("vllm/_C.abi3.so")[18:20], "little") == MACHINES[MACHINE]
         info = f"vllm-{VLLM}+fp4patch.next3.dist-info"
-        assert packed.read(f"{info}/fp4patch/vllm.json") == b'"the receipt"\n'
+        assert packed.read(f"{info}/fp4patch/vllm.json") == b'{"diffs": []}\n'
         assert f"{info}/fp4patch/vllm.json,sha256=" in packed.read(f"{info}/RECORD").decode()
 
 
@@ -376,7 +376,7 @@ def test_the_runtime_image_compiles_what_is_compiled_at_first_use_and_not_as_roo
     dist, proof = stage / "opt" / "vllm" / "dist", stage / "opt" / "fp4patch" / "proof" / "receipts"
     dist.mkdir(parents=True)
     proof.mkdir(parents=True, mode=0o700)
-    (proof / "vllm.json").write_text('"the receipt"')
+    (proof / "vllm.json").write_text('{"diffs": []}')
     version = "cuda: Optional[str] = '13.0'\n"
     torch = stand_in(dist, "torch", "2.14.0", {"torch/version.py": f"from typing import Optional\n{version}"}, [])
     main = "import sys\ndef main():\n    print('vllm', *sys.argv[1:])\n"
@@ -386,7 +386,7 @@ def test_the_runtime_image_compiles_what_is_compiled_at_first_use_and_not_as_roo
     built = build(data, "used", contexts={"wheel": stage}, torch=f"/dist/{torch}", dockerfile=used)
     assert built.status == 0, built.log[-6000:]
     said = "\n".join(re.findall(r"^#\d+ [\d.]+ (.*)$", built.log[built.log.index("[used 1/1]") :], re.MULTILINE))
-    assert re.search(r'release 13\.0, V13\.0\.88\n.*\n10001\nvllm serve\n"the receipt"$', said), said
+    assert re.search(r'release 13\.0, V13\.0\.88\n.*\n10001\nvllm serve\n\{"diffs": \[\]\}$', said), said
 
 
 def test_a_torch_without_cuda_is_no_runtime_image(build: Build, data: Path, tmp_path: Path) -> None:
