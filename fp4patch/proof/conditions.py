@@ -1,6 +1,7 @@
 """Conditions on the compute capability in a tree's code, evaluated before and after the patches."""
 
 import ast
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -122,7 +123,9 @@ def _capabilities(shim: Path, text: str, toolchain: Toolchain) -> str:
         )
         if done.status:
             raise ProofError("the code does not run to its end", help=done.said.strip().rpartition("\n")[2])
-        return " ".join(done.out.split()) or "none"
+        # What CMake prints begins with this.
+        said = re.sub(r"^-- ", "", done.out, flags=re.MULTILINE) if shim.suffix == ".cmake" else done.out
+        return " ".join(said.split()) or "none"
 
 
 def _cxx(text: str, check: Condition) -> list[tuple[int, int]]:

@@ -1,11 +1,12 @@
 # Capabilities for which fp_quantize.cu is compiled with a suffix where the list names them without one. The code is that
 # between the list and the target that gets it.
 set(code "${CMAKE_ARGV3}")
+# The code prints nothing; `_message` is CMake's own.
 function(message)
 endfunction()
 # What is wrong stands among the capabilities, where nothing expects it.
 function(wrong text)
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${text}")
+  _message(STATUS "${text}")
 endfunction()
 function(set_target_properties)
   if(NOT "${ARGN}" STREQUAL "mlx;PROPERTIES;CUDA_ARCHITECTURES;${MLX_CUDA_ARCHITECTURES}")
@@ -62,7 +63,7 @@ foreach(at RANGE 4 ${last})
     wrong("${number}-real: ${options}")
   endif()
   if("${plain}" STREQUAL "-gencode=arch=compute_${number}a,code=sm_${number}a")
-    execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${CMAKE_ARGV${at}}")
+    _message(STATUS "${CMAKE_ARGV${at}}")
   elseif(plain)
     wrong("${number}: ${plain}")
   endif()
