@@ -62,7 +62,9 @@ def plan_command(
     markdown: bool,
     as_json: bool,
 ) -> None:
-    """Tell what becomes of a STACK of patches on releases: a directory of patches, or one file.
+    """Tell what becomes of a STACK of patches on releases.
+
+    A STACK is a directory of patches, or one file.
 
     A patch applies, applies after a merge, is in the release already, is partly in it, conflicts, needs others first,
     or is not for the release. Nothing is written. The exit status is 1 if one of them does not go on and is not in.
