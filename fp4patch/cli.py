@@ -25,7 +25,7 @@ GROUPS = {
     "Patch": {
         "fetch": ("fetch:fetch", "Fetch the pristine tree of a release into DIRECTORY."),
         "apply": ("apply:apply", "Apply a variant's patches to all TREEs, or to none."),
-        "new-patch": ("new_patch:new_patch", "Make a patch of a diff, a mail or a commit: a pull request of TARGET."),
+        "new-patch": ("new_patch:new_patch", "Make a patch of a diff, mail or commit: a pull request of TARGET."),
         "plan": ("plan:plan_command", "Tell what becomes of a STACK of patches on releases."),
         "status": ("status:status", "Report the state of each file and patch of a TREE."),
         "revert": ("apply:revert", "Restore the pristine bytes of all TREEs, or of none."),

@@ -104,7 +104,7 @@ def new_patch(
     stack: Path | None,
     as_json: bool,
 ) -> None:
-    """Make a patch of a diff, a mail or a commit: a pull request of TARGET.
+    """Make a patch of a diff, mail or commit: a pull request of TARGET.
 
     Without --stack the patch is a directory, here and with the name of the pull request. It is tried on the releases
     that are in the cache, or on those of --release and --tree. With --stack each commit is a file of the stack.
