@@ -12,7 +12,7 @@ _INTEGER = re.compile(r"(?i)(0x[0-9a-f]+|0b[01]+|[0-9]+)[ulz]{0,3}")
 _FLOAT = re.compile(r"(?i)((?:[0-9]+\.[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[0-9]+e[+-]?[0-9]+)(?:f|l|f16|f32|f64|bf16)?")
 # Example: u8R"x(
 _RAW = re.compile(RAW)
-# Example: \x31
+# Example: \\x31
 _ESCAPE = re.compile(
     r"""\\(?: x(?:\{(?P<braced>[0-9a-fA-F]+)\}|(?P<hex>[0-9a-fA-F]+))
       | u(?:\{(?P<point>[0-9a-fA-F]+)\}|(?P<short>[0-9a-fA-F]{4})) | U(?P<long>[0-9a-fA-F]{8})

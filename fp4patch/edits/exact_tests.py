@@ -566,7 +566,7 @@ def _specialized(found: Sequence[tuple[str, ast.expr, int]], conditions: Conditi
 # --- Python -----------------------------------------------------------------------------------------------------------
 
 
-# Example: _is_sm120(
+# Example: _is_sm120
 _CALLED = re.compile(r"(?i)_*is_(?:exactly_)?sm_?120[af]?")
 _ASKING = frozenset(("is_device_capability", "startswith", "endswith", "match", "fullmatch", "search"))
 
@@ -584,7 +584,7 @@ def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
             yield line, False
 
 
-# Example: arch == 0x78
+# As in `arch == 0x78`.
 _HIT_LINE = r"12|1_2|0[xXbBoO][\d_]|ajor|inor|[sS][mM]_?1?[\"'%{]|[=!]= *\(*\d+ *[-+*|^<]"
 
 

@@ -20,7 +20,7 @@ _GPUS = (*_OTHERS, 120, 121)
 _MOST = 8
 """Unknown parts of a condition of which all combinations are tried."""
 
-# Example: device_arch
+# Example: arch
 _SUBJECT = re.compile(
     r"""(?i:capab|(?<![a-z])caps?\b|device_prop|(?<![a-z])cc(?![a-z])|version|gpu(?!s|_?(?:id|count|num|mem|idx)))
       | (?<![a-z])arch(?!ive) | (?:cuda|gpu|sm|cc|nv)arch | Arch(?!ive) | ARCH(?!IVE)

@@ -119,7 +119,7 @@ EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
         ("Makefile", "F = -gencode arch=compute_120f,code=sm_120\n", "yes"),
         ("Makefile", "F = -gencode arch=compute_120f,code=[sm_120,sm_121]\n", "yes"),
         ("Makefile", "F = -gencode arch=compute_120,code=sm_120f\n", "no"),
-        ("Makefile", "F = -arch=compute_120f\n", "no"),
+        ("Makefile", "F = -arch=compute_120f\n", "reservation"),
         ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0f'\n", "no"),
         ("setup.py", f"{EXTENSION}os.environ['TORCH_CUDA_ARCH_LIST'] = '12.0a;12.1a'\n", "yes"),
         ("setup.py", f"{EXTENSION}A = '12.0a;12.1a'\nos.environ['TORCH_CUDA_ARCH_LIST'] = A\n", "yes"),
@@ -200,7 +200,7 @@ def test_an_unknown_directory_is_not_judged_and_options_count_or_are_usage_error
     assert doctor("--arch-list", "12.1", root)[0] == 1
     assert doctor("--arch-list", "12.1a", "--cuda", "12.8", root)[0] == 1
     log = write(tmp_path / "q", x__log="text\n") / "x.log"
-    for arguments in (["--cuda", "13.0", str(log)], ["--for", "gb10", str(log)], ["--arch-list", "12.1a"]):
+    for arguments in (["--cuda", "13.0", str(log)], ["--arch-list", "12.1a"]):
         assert cli.run(["doctor", *arguments]) == 2
         assert "no effect" in capsys.readouterr().err
 
