@@ -18,7 +18,8 @@ writes this.
 
 <!-- run by tests/doctor/test_messages.py: `fp4patch doctor build.log`, `python -m tools.regenerate messages` -->
 <!-- run by tests/doctor: `fp4patch doctor --for sm_121 FILE` -->
-<!-- not run, they are for a machine with that fault: `pip install -U nvidia-cutlass-dsl`, `pip install -U nvidia-cudnn-cu13`,
+<!-- not run, they are for a machine with that fault: `pip install -U nvidia-cutlass-dsl`,
+`pip install -U nvidia-cudnn-cu13`,
 `fp4patch doctor .venv`, `pip install -U torch --index-url https://download.pytorch.org/whl/cu130`,
 `fp4patch doctor --arch-list 12.1a TREE`,
 `pip install -U torch torchvision torchaudio --index-url https://download.pytorch.org/whl/cu130` -->

@@ -5,7 +5,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-
 from fp4patch.doctor.readings.make import _Makefile
 from fp4patch.doctor.readings.reading import joined
 
