@@ -172,7 +172,7 @@ class _Makefile:
 
     def _assign(self, name: str, sign: str, text: str, line: int) -> None:
         text = re.sub(r"\s*\\\n\s*", " ", text)
-        text = re.sub(r"(?<!\\)#.*", "", text).strip()
+        text = re.sub(r"(?<!\\)#.*", "", text).lstrip().rstrip("\n")  # blanks before a comment are of the value
         name = joined(self._expanded(name, {})).text
         before = self.variables.get(name)
         if sign == "?=" and before is not None:
