@@ -74,8 +74,8 @@ class Hunk:
 
     @property
     def begins_file(self) -> bool:
-        """True if no context is above the change: then it is at the beginning of the file."""
-        return not self.rows or self.rows[0][0] != " "
+        """True if it is at the beginning of the file: it was there, as git has it, or no context is above it."""
+        return self.line <= 1 or not self.rows or self.rows[0][0] != " "
 
     @property
     def ends_file(self) -> bool:
@@ -88,16 +88,19 @@ class Hunk:
         signs = {"-": "+", "+": "-", " ": " "}
         return Hunk(self.line_after, self.line, tuple((signs[sign], line) for sign, line in self.rows))
 
+    def is_at(self, lines: Sequence[str], place: int) -> bool:
+        """Tell whether the lines before the change are at a place (0-based)."""
+        end = place + len(self.before)
+        return (
+            tuple(lines[place:end]) == self.before
+            and not (self.begins_file and place > 0)
+            and not (self.ends_file and end < len(lines))
+        )
+
     def sites(self, lines: Sequence[str], start: int) -> list[int]:
         """Return the places (0-based) from ``start`` on that have the lines before the change."""
         last = len(lines) - len(self.before)
-        return [
-            place
-            for place in range(start, last + 1)
-            if tuple(lines[place : place + len(self.before)]) == self.before
-            and not (self.begins_file and place > 0)
-            and not (self.ends_file and place < last)
-        ]
+        return [place for place in range(start, last + 1) if self.is_at(lines, place)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,7 +88,7 @@ def hunks_in(change: FileChange, text: str) -> list[HunkFound]:
 def sites(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[list[int]]:
     """Return the places (0-based) at which a text has the lines before each hunk.
 
-    As git has it, a hunk of the first line is at the beginning of a text, and one without context below at its end.
+    Each is searched by its rarest line: :meth:`Hunk.sites` tries all places, for one hunk.
     """
     where: dict[str, list[int]] = {}
     for at, line in enumerate(lines):
@@ -101,16 +101,7 @@ def sites(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[list[int]]:
             continue
         rarest = min(range(len(before)), key=lambda at: len(where.get(before[at], ())))
         starts = [at - rarest for at in where.get(before[rarest], ()) if at >= rarest]
-        last = len(lines) - len(before)
-        found.append(
-            [
-                start
-                for start in starts
-                if tuple(lines[start : start + len(before)]) == before
-                and not ((hunk.begins_file or hunk.line <= 1) and start > 0)
-                and not (hunk.ends_file and start < last)
-            ]
-        )
+        found.append([start for start in starts if hunk.is_at(lines, start)])
     return found
 
 

@@ -17,6 +17,15 @@ __all__ = ["repository"]
 slowly = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+def test_a_hunk_of_the_first_line_is_at_the_beginning_as_git_has_it(tmp_path: Path) -> None:
+    diff = "--- a/a.h\n+++ b/a.h\n@@ -1,2 +1,3 @@\n int a;\n int b;\n+int c;\n"
+    (hunk,) = read(diff.encode()).commits[0].changes[0].hunks
+    for text, goes in (("int a;\nint b;\n", True), ("int x;\nint a;\nint b;\n", False)):
+        (tmp_path / "a.h").write_text(text)
+        done = subprocess.run(["git", "apply", "--check", "-"], cwd=tmp_path, input=diff, text=True, check=False)
+        assert (done.returncode == 0, bool(hunk.sites(text.splitlines(keepends=True), 0))) == (goes, goes)
+
+
 @slowly
 @given(
     before=trees,
