@@ -5,7 +5,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,22 @@ Command = Callable[..., Said]
 HEADER, LISTS = "mlx/backend/cuda/vector_types.cuh", "mlx/backend/cuda/CMakeLists.txt"
 SETUP = "setup.py"
 """A file that no patch of MLX is about."""
+
+
+@contextmanager
+def interrupted(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[None]:
+    """Interrupt what is written to trees at the step of this number, from 1 on."""
+    seen = 0
+
+    def step(_: str) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == number:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "step", step)
+        yield
 
 
 @pytest.fixture
@@ -110,16 +127,7 @@ def test_an_interrupted_change_of_diffs_is_completed_or_reverted(
     while True:
         number += 1
         fp4patch("apply", "--variant", "native", "--with", patch, tree)
-        seen = 0
-
-        def step(_: str, last: int = number) -> None:
-            nonlocal seen
-            seen += 1
-            if seen == last:
-                raise KeyboardInterrupt
-
-        with monkeypatch.context() as patched:
-            patched.setattr(files, "step", step)
+        with interrupted(monkeypatch, number):
             status = fp4patch("apply", "--variant", "native", "--with", other, tree).status
         if status == 0:
             break
@@ -253,16 +261,7 @@ def test_a_killed_change_that_makes_and_deletes_files_is_completed_or_reverted(
             number += 1
             if way == "revert":
                 fp4patch("apply", "--variant", "native", "--with", moving, tree)
-            seen = 0
-
-            def step(_: str, last: int = number) -> None:
-                nonlocal seen
-                seen += 1
-                if seen == last:
-                    raise KeyboardInterrupt
-
-            with monkeypatch.context() as patch:
-                patch.setattr(files, "step", step)
+            with interrupted(monkeypatch, number):
                 finished = fp4patch(*command).status == 0
             if number % 2:
                 assert fp4patch("apply", "--variant", "native", "--with", moving, tree).status == 0
