@@ -177,7 +177,7 @@ def _without_code(about: _OneGpu) -> Answer:
         verdict = f"it compiles {counted(about.report.sources, 'CUDA source')} when it runs"
         return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("sources", gpu=about.gpu))
     verdict = "no device code was read" if about.report.unread else "there is no device code"
-    if about.report.files:
+    if any(not file.loading for file in about.report.files):
         verdict = "its fatbins have no kernel, or code for the linker (LTO-IR) alone"
     if any(row.gpu == about.gpu for file in about.report.files for row in file.loading):
         verdict = "it has no device code but that of NVIDIA's profilers"

@@ -34,8 +34,10 @@ _OTHER_VERSION = re.compile(
     r"(?i)(?:cuda|cudacc|cudart|nvcc|toolkit|driver|compiler|runtime|torch|triton|cmake|ptx|cudnn|python)\w*_?ver"
     r"|version\.(?:cuda|hip)|cuda_?version|cuda_?(?:major|minor)|(?:nvcc|driver|toolkit)_?(?:major|minor)|_VER_"
 )
-_MAJOR = re.compile(r"(?:\w*_|\w*[a-z])?(?:major|Major|maj)(?:_?[Vv]ersion|_?cc)?_?")
-_MINOR = re.compile(r"(?:\w*_|\w*[a-z])?(?:minor|Minor)(?:_?[Vv]ersion|_?cc)?_?")
+_BEHIND = r"(?:_?(?i:version|ver|capability|cap|cc|arch|sm|compute|number|num))*_?"
+# Example: major_capability
+_MAJOR = re.compile(r"(?:\w*_|\w*[a-z])?(?:major|Major|MAJOR|maj)" + _BEHIND)
+_MINOR = re.compile(r"(?:\w*_|\w*[a-z])?(?:minor|Minor|MINOR)" + _BEHIND)
 # Example: is_sm120a
 _NAME = re.compile(
     r"(?i)_*(?:(?:is|has|k|cc|arch|gpu|target|exactly|device|cuda|only)_?)*sm_?(12[01])[af]?_?"

@@ -130,6 +130,8 @@ class LockedTree:
         """Return the state of a file, from its pristine bytes, the bytes that we wrote, and the desired ones."""
         if self.current(path) == desired:
             recorded = self.on_record.get(path)
+            if desired is None and recorded and recorded.written_sha256:
+                return State.PRISTINE  # what fp4patch wrote is gone, and upstream has no such file any more
             changed = recorded and recorded.executable is not None
             if recorded and changed and bool((self.mode(path) or 0) & 0o100) != recorded.executable:
                 return State.OUTDATED

@@ -131,9 +131,12 @@ def stage(tree: LockedTree, folds: FoldedTree, record: Receipt) -> Staged:
         for path, file in staged.items()
         if file.patches or (path in tree.on_record and file.after is not None)
     }
-    # A file that upstream does not have any more is not touched, and keeps its entry until the end.
-    gone = [path for path in staged if path in tree.on_record.keys() - begun.keys()]
-    begun |= {path: replace(tree.on_record[path], patches=()) for path in gone}
+    # A file that is to go keeps its entry until the end; of one that is gone, with upstream's, there is nothing to keep.
+    going = [path for path in staged if path in tree.on_record.keys() - begun.keys()]
+    begun |= {
+        path: ReceiptFile("", "", ()) if staged[path].before is None else replace(tree.on_record[path], patches=())
+        for path in going
+    }
     made = _missing_folders(tree, staged)
     folders = tuple(sorted({*made, *(tree.receipt.folders if tree.receipt else ())}))
     lasting = {path: replace(file, before_sha256="") for path, file in begun.items() if file.patches}

@@ -55,6 +55,7 @@ CAPABILITIES = [
         "p.major == 12 && p.minor <= 0",
         "!(minor || major != 12)",
     ),
+    *("major_capability == 12 && minor_capability == 0", "cudaDevMajorCC == 12 && cudaDevMinorCC < 1"),
     *("cap == std::make_pair(12, 0)", "cap == DeviceCapability{12, 0}", "arch / 10 == 12 && arch % 10 == 0"),
     *("std::get<0>(cap) == 12 && std::get<1>(cap) == 0", "cap.first == 12 && cap.second == 0", "(arch ^ 120) == 0"),
     *("arch - 120 == 0", "!(arch - 120)", "cap[0] == 12 && cap[1] == 0", "major == 12 && minor != 1", "arch < 121"),

@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_all_as_it_was_and_more_room_is_all_it_needs(roots: l
 def main_hammer(name: str, *places: str) -> None:
     roots = [Path(place) for place in places]
     waited: list[logging.LogRecord] = []
-    logging.getLogger("fp4patch.tree.locked").addFilter(lambda record: bool(waited.append(record)))  # type: ignore[func-returns-value]
+    logging.getLogger("fp4patch.tree.locking").addFilter(lambda record: bool(waited.append(record)))  # type: ignore[func-returns-value]
     for number in range(300):
         if number > 15 and waited:  # they have met; on a busy machine one may start when the other is far
             break
