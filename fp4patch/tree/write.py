@@ -131,7 +131,7 @@ def stage(tree: LockedTree, folds: FoldedTree, record: Receipt) -> Staged:
         for path, file in staged.items()
         if file.patches or (path in tree.on_record and file.after is not None)
     }
-    # A file that is to go keeps its entry until the end; of one that is gone, with upstream's, there is nothing to keep.
+    # A file that is to go keeps its entry until the end; one that is gone, as upstream's is, has nothing to keep.
     going = [path for path in staged if path in tree.on_record.keys() - begun.keys()]
     begun |= {
         path: ReceiptFile("", "", ()) if staged[path].before is None else replace(tree.on_record[path], patches=())
