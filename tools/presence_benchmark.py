@@ -58,15 +58,17 @@ class History:
     def in_by_title(self, tag: str) -> dict[str, Entry]:
         """Return the commits of a release by their subjects, without those that a later one takes back."""
         found: dict[str, Entry] = {}
+        taken: dict[str, dict[str, Entry]] = {}  # by the commit that took them back
         for entry in self.clone.log(self.commits[tag]):
-            for commit in re.findall(r"This reverts commit ([0-9a-f]{7,40})", entry.body):
-                found = {title: other for title, other in found.items() if not other.commit.startswith(commit)}
-            if quoted := re.match(r'Revert "(.{15,}?)(?:…|"|$)', entry.subject):
-                found = {title: other for title, other in found.items() if not title.startswith(quoted[1])}
-            elif re.match(r"\W*(\w+\W+)?revert", entry.subject, re.IGNORECASE):
-                numbers = re.findall(r"#(\d+)|PR (\d+)", entry.subject.rpartition("(#")[0])
-                gone = tuple(f"(#{one or other})" for one, other in numbers)
-                found = {title: other for title, other in found.items() if not (gone and title.endswith(gone))}
+            back: dict[str, Entry] = {}
+            for title in _reverted(entry, found):
+                other = found.pop(title)
+                back |= taken.pop(other.commit, {})
+                taken.setdefault(entry.commit, {})[title] = other
+            found |= back
+            for others in taken.values():  # the same title again is the commit once more
+                again = {title for title in others if _untagged(title) == _untagged(entry.subject)}
+                found |= {title: others.pop(title) for title in again}
             found[entry.subject] = entry
         return found
 
@@ -97,6 +99,22 @@ class History:
         """Tell whether a release has a commit, one of its subject, or a cherry-pick of its number."""
         number = re.search(r"\(#(\d+)\)$", entry.subject)
         return entry.subject in self.in_by_title(tag) or bool(number and number[1] in self.picked(tag))
+
+
+def _reverted(entry: Entry, found: dict[str, Entry]) -> list[str]:
+    """Return the subjects that a commit takes back."""
+    hashes = tuple(re.findall(r"This reverts commit ([0-9a-f]{7,40})", entry.body))
+    gone = {title for title, other in found.items() if other.commit.startswith(hashes)}
+    if quoted := re.match(r'Revert "(.{15,}?)(?:…|"|$)', entry.subject):
+        gone |= {title for title in found if title.startswith(quoted[1])}
+    elif re.match(r"\W*(\w+\W+)?revert", entry.subject, re.IGNORECASE):
+        numbers = re.findall(r"#(\d+)|PR (\d+)", entry.subject.rpartition("(#")[0])
+        gone |= {title for title in found if title.endswith(tuple(f"(#{one or other})" for one, other in numbers))}
+    return sorted(gone)
+
+
+def _untagged(subject: str) -> str:
+    return subject.rpartition(" (#")[0] or subject
 
 
 def git_merge(patch: Patch, release: Release, bases: Bases) -> str:

@@ -43,7 +43,8 @@ class Landing:
     entry: Entry
     by: By
     is_sure: bool = True
-    """False if the patch has no subject to compare: then its text must say so too."""
+    """False if the patch has no subject to compare, or the commit is of another pull request: then its text must say
+    so too."""
     reverted: Entry | None = None
     """The commit that took it back, if it was not put in again."""
 
@@ -59,7 +60,12 @@ def landing(patch: Commit, log: Iterable[Entry]) -> Landing | None:
     reverts: list[Entry] = []  # the revert of it, the revert of that, and so on
     for entry in log:
         if by := _is_patch(entry, patch):
-            landed, reverts = Landing(entry, by, bool(patch.subject)), []
+            # The same subject with another number is the patch once more behind a revert of it, else perhaps another.
+            numbers = {int(number) for number in _NUMBER.findall(entry.subject)}
+            other = by is By.SUBJECT and bool(numbers) and patch.pull_request not in {None, *numbers}
+            if other and landed and landed.is_sure and not reverts:
+                continue
+            landed, reverts = Landing(entry, by, bool(patch.subject) and (not other or bool(reverts))), []
         elif landed and _takes_back(entry, reverts[-1] if reverts else landed.entry, patch if not reverts else None):
             reverts.append(entry)
     return replace(landed, reverted=reverts[-1]) if landed and len(reverts) % 2 else landed

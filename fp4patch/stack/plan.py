@@ -267,7 +267,7 @@ class OnRelease:
         news = ""
         if landed and landed.reverted:
             news = f"it was in, and was taken back: {landed.reverted}"
-        elif landed and open_:
+        elif landed and landed.is_sure and open_:
             news = f"it is in the log ({landed.entry}), and its text is gone again"
         if told <= {Found.IN, Found.GONE, Found.SAME} and told & {Found.IN, Found.GONE}:
             if not has:

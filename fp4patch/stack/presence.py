@@ -146,13 +146,15 @@ def _run_in(text: Stream, run: _Run, after: Stream) -> Found:
         beside = (*run.before, *run.after)
         alone = min(len(run.before), len(run.after)) >= 4 and len(list(text.find(beside))) == 1
         return Found.GONE if alone else Found.ABSENT
+    # A statement that only loses tokens looks the same in a text that never had them.
+    there = Found.GONE if _is_within(words, run.removed) else Found.IN
     places = ([(begin, begin + len(words))] for begin in text.find(words))
     if any(_holds(text, run, after, place) for place in places):
-        return Found.IN
+        return there
     if len(run.added) > 1 and _weight(words) >= _ENOUGH:
         apart = (_statements(text, run, seed) for seed in text.find(max(run.added, key=_weight)))
         if any(place and _holds(text, run, after, place) for place in apart):
-            return Found.IN
+            return there
     return Found.ABSENT
 
 
@@ -211,6 +213,12 @@ def _alike(these: Iterable[str], those: Iterable[str]) -> int:
             break
         number += 1
     return number
+
+
+def _is_within(these: Sequence[str], those: Sequence[str]) -> bool:
+    """Tell whether a sequence is what remains of another one, in its order."""
+    rest = iter(those)
+    return all(word in rest for word in these)
 
 
 def _weight(words: Sequence[str]) -> int:

@@ -106,3 +106,26 @@ def test_git_is_the_witness(tmp_path: Path) -> None:
     assert [bool(one and not one.reverted) for one in found] == [False, True, False, True]
     assert found[1]
     assert found[1].by is By.COMMIT
+
+
+@pytest.mark.parametrize(
+    ("log", "is_sure"),
+    [
+        (["Fix the guard of FP4 on SM121 (#7)"], False),
+        (["Fix the guard of FP4 on SM121 (#1234)", "Fix the guard of FP4 on SM121 (#7)"], True),
+        (["Fix the guard of FP4 on SM121 (#1234) (#7)"], True),
+        (["Fix the guard of FP4 on SM121"], True),
+        (
+            [
+                "Fix the guard of FP4 on SM121 (#1234)",
+                'Revert "Fix the guard of FP4 on SM121 (#1234)" (#1250)',
+                "Fix the guard of FP4 on SM121 (#1260)",
+            ],
+            True,
+        ),
+    ],
+)
+def test_a_subject_of_another_pull_request_is_sure_behind_a_revert_alone(log: list[str], is_sure: bool) -> None:
+    found = landing(FIX, entries(*log))
+    assert found
+    assert found.is_sure is is_sure

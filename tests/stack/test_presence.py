@@ -160,3 +160,14 @@ def test_cmake_is_read_by_its_commands(project: Project) -> None:
         only(made, after.replace("  90a\n  100a\n  121a)", "90a 100a 121a) # all").replace("(x a", "(y b")) is Found.IN
     )
     assert only(made, before.replace("(x a", "(y b")) is Found.ABSENT
+
+
+def test_what_a_statement_loses_is_no_evidence(project: Project) -> None:
+    """A release that never had the item looks the same as one from which it was taken."""
+    more = "def config():\n    # Note: all sizes.\n    return [(64, 64), (128, 128), (512, 512)], torch.float16\n"
+    less = more.replace(", (512, 512)", "").replace("all sizes", "512 is left out")
+    never = more.replace(", (512, 512)", "").replace("    # Note: all sizes.\n", "")
+    change_ = change(project, "a.py", more, less)
+    assert hunks_in(change_, never) == [HunkFound(Found.GONE)]
+    added = change(project, "a.py", less, more)
+    assert hunks_in(added, more.replace("all sizes", "the sizes")) == [HunkFound(Found.IN)]
