@@ -246,3 +246,15 @@ def test_a_label_cannot_add_a_line_or_steer_the_terminal(proof: Proof) -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b" not in text
     assert not [line for line in text.splitlines() if line.startswith("PASS")]
+
+
+def test_the_label_of_a_stack_is_held_against_the_receipts(proof: Proof) -> None:
+    sha, name = "a" * 64, "io.fp4patch.stacks"
+    diff = {"stack": "carried", "stack_sha256": sha}
+    with_stack = hashed(edited(proof, "receipts/cutlass.json", lambda d: d.update(diffs=[diff, diff])))
+    said = labels(proof)
+    assert name not in said
+    assert failed(with_stack, said | {name: f"cutlass/carried {sha}"}) == []
+    assert failed(with_stack, said | {name: f"cutlass/carried {'b' * 64}"}) == [f"label {name}"]
+    assert failed(with_stack, said) == [f"label {name}"]
+    assert failed(proof, said | {name: f"cutlass/carried {sha}"}) == [f"label {name}"]
