@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import Said
 from git_trees import commit, git, repository
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_cutlass import small_cutlass
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core.results import Problem, Rewritten
@@ -187,3 +189,32 @@ def test_the_base_is_a_blob_or_a_commit_of_a_clone(repository: Path, tmp_path: P
     assert merge_stack(stack.outside, has, Bases(load().target("mlx"), (clone,))).retired == ("a",)
     lost = merge_stack(stack.outside, release, Bases(load().target("mlx"), ()))
     assert [problem.patch for problem in lost.problems] == ["mlx/a" if how == "commit" else "/a"]
+
+
+def test_the_base_is_a_pinned_release(
+    pristine_tree: Callable[[str, str], Path], tmp_path: Path, fp4patch: Callable[..., Said]
+) -> None:
+    """A diff without blob names, made on CUTLASS 4.2.1: ``base`` says so, and its file is of the pinned archive."""
+    old, new = (small_cutlass(pristine_tree("cutlass", name), tmp_path / name) for name in ("4.2.1", "4.4.2"))
+    path = "include/cutlass/version.h"
+    before = (old / path).read_text()
+    at = next(number for number, line in enumerate(before.split("\n")) if "define CUTLASS_PATCH" in line) + 3
+    rows = before.splitlines(True)
+    change = change_of(before, "".join([*rows[:at], "// carried\n", *rows[at:]]), path.rpartition("/")[2])
+    diff = change.text.replace("version.h", path)
+    diff = "".join(line for line in diff.splitlines(True) if not line.startswith("index "))
+    was = (new / path).read_bytes()
+    nobody = put_stack(tmp_path / "nobody", diff.encode())
+    refused = fp4patch("apply", "--with", nobody, "--merge", new)
+    assert refused.status == 1
+    assert "`base` in stack.toml" in refused.err
+    stack = put_stack(tmp_path / "stack", diff.encode(), 'target = "cutlass"\nbase = "4.2.1"\n')
+    assert fp4patch("apply", "--with", stack, new).status == 1
+    assert (new / path).read_bytes() == was
+    assert fp4patch("apply", "--with", stack, "--merge", new).status == 0
+    rows = was.decode().splitlines(True)
+    at = next(number for number, line in enumerate(rows) if "define CUTLASS_PATCH" in line) + 3
+    merged = "".join([*rows[:at], "// carried\n", *rows[at:]])
+    assert (new / path).read_text().startswith(merged)
+    assert fp4patch("revert", new).status == 0
+    assert (new / path).read_bytes() == was
