@@ -206,7 +206,7 @@ def _collect(about: _OneGpu) -> None:
         about.reservations.append(f"nothing loads of {shortened(names)}")
     if about.report.sources and about.rows:
         about.reservations.append(f"{counted(about.report.sources, 'CUDA source')} that it may compile: not judged")
-    if about.gpu == GB10 and re.search(r"(x86_64|amd64|i686)\.whl$", about.report.source):
+    if about.gpu == GB10 and about.report.is_for_x86:
         about.reservations.append("the wheel is for x86-64, and machines with GB10 are arm64: check the aarch64 wheel")
     if jit := [row for _, row in about.rows if row.isa]:
         about.notes.append(_first_use(jit))

@@ -221,6 +221,11 @@ class BinaryReport(Report):
     """Variant of fp4patch that it was built with, by its local version: ``next3`` of ``0.33.0+fp4patch.next3``."""
 
     @property
+    def is_for_x86(self) -> bool:
+        """True for a wheel that states this processor, which no machine with GB10 has."""
+        return bool(re.search(r"(x86_64|amd64|i686)\.whl$", self.source))
+
+    @property
     def levels(self) -> tuple[Level, ...]:
         """Levels: one for each requirement, else each GPU and compiler; RED for each input that was not read."""
         judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]

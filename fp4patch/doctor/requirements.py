@@ -8,7 +8,7 @@ from fp4patch.binaries.findings import Level
 from fp4patch.binaries.report import BinaryFile, BinaryReport, Loading, LoadOutcome, RequirementRow
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.variant import Variant
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.wording import joined, listed
 from fp4patch.doctor.result import Question, Requirement
 from fp4patch.doctor.tree_answers import conversion_of
@@ -56,6 +56,8 @@ def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
     other GPUs alone.
     """
     loading = [row for file in report.files for row in file.loading if row.gpu == required.gpu]
+    if required.gpu == GB10 and report.is_for_x86:
+        yield "the wheel is for x86-64, and machines with GB10 are arm64: check the aarch64 wheel"
     if not loading:
         yield "there is no device code"
     elif required.variant:

@@ -79,7 +79,10 @@ def _requirements(text: str) -> tuple[Requirement, ...]:
         help_text = "for example sm_121, sm_121:native, sm_121:variant=next3, or 'sm_121:native:except=hopper*'"
         raise UsageError(f"{text!r} is not a requirement", help=help_text)
     variant = load().variant(found[3]).name if found[3] else ""
-    only, excepted = (tuple(re.findall(rf":{how}=([^:]+)", found[4])) for how in ("only", "except"))
+    only, excepted = (
+        tuple(pattern for part in re.findall(rf":{how}=([^:]+)", found[4]) for pattern in part.split(",") if pattern)
+        for how in ("only", "except")
+    )
     rest = text.removeprefix(found[1])
     return tuple(Requirement(gpu, bool(found[2]), variant, only, excepted, f"{gpu}{rest}") for gpu in _gpus(found[1]))
 

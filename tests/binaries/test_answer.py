@@ -153,6 +153,8 @@ def test_a_wheel_for_another_processor_says_so(library: Library, tmp_path: Path)
     found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl", members)).answers
     assert [one.answer for one in found] == ["yes", "reservation"]
     assert "x86-64" in found[1].because
+    x86 = str(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl")
+    assert [cli.run(["doctor", "--require", gpu, x86]) for gpu in ("sm_120:native", "gb10:native")] == [0, 1]
     found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_aarch64.whl", members)).answers
     assert [one.answer for one in found] == ["yes", "yes"]
 
@@ -183,7 +185,13 @@ def test_the_first_line_is_the_answer_and_files_are_listed_with_details(
 
 @pytest.mark.parametrize(
     ("files", "met"),
-    [("", False), (":except=hopper*", True), (":only=*/a.so", True), (":only=hopper.so", False)],
+    [
+        ("", False),
+        (":except=hopper*", True),
+        (":except=none*,hopper*", True),
+        (":only=*/a.so", True),
+        (":only=hopper.so", False),
+    ],
 )
 def test_a_requirement_concerns_the_files_in_question(
     library: Library, tmp_path: Path, files: str, *, met: bool
