@@ -15,8 +15,9 @@ from fp4patch.core.errors import EXIT_REFUSED, UsageError
     "--for",
     "gpus",
     metavar="GPUS",
+    multiple=True,
     shell_complete=gpu_names,
-    help="Answer for these GPUs only, for example gb10 or sm_120,sm_121.",
+    help="Answer for these GPUs only, for example gb10 or sm_120,sm_121. Repeatable.",
 )
 @click.option(
     "--arch-list",
@@ -44,7 +45,7 @@ from fp4patch.core.errors import EXIT_REFUSED, UsageError
 @json_option("fp4patch.doctor.result:DoctorReport")
 def doctor(
     paths: tuple[str, ...],
-    gpus: str | None,
+    gpus: tuple[str, ...],
     arch_list: str | None,
     cuda: str | None,
     require: tuple[str, ...],

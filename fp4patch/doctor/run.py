@@ -9,12 +9,14 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as PackageRequirement
+from packaging.utils import canonicalize_name
 
 from fp4patch.binaries import registry
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all, is_at
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.target import Target
 from fp4patch.core.arch import GB10, GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import NothingCompiledError, Refused, UsageError
@@ -55,10 +57,10 @@ _DEEPEST = 3
 """Directories below a named one in which known source trees are looked for."""
 
 
-def question(gpus: str | None, arch_list: str | None, cuda: str | None, require: Sequence[str] = ()) -> Question:
+def question(gpus: Sequence[str], arch_list: str | None, cuda: str | None, require: Sequence[str] = ()) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
     required = tuple(one for text in require for one in _requirements(text))
-    named = dict.fromkeys((*(() if gpus is None else _gpus(gpus)), *(one.gpu for one in required)))
+    named = dict.fromkeys((*(gpu for text in gpus for gpu in _gpus(text)), *(one.gpu for one in required)))
     return Question(
         tuple(named) or GPUS,
         bool(named),
@@ -92,12 +94,22 @@ def _gpus(text: str) -> tuple[Arch, ...]:
     archs, names = known_gpus(), known().gpu
     every = [*names, *map(str, archs)]
     help_text = f"for example --for gb10, or --for sm_120,sm_121; known are {', '.join(every)}"
-    help_text = suggested(text.lower(), every, help_text)
-    found = requested(",".join(names.get(part.lower(), part) for part in elements(text)) or text, help_text)
+    parts = {part: _gpu_name(part) for part in elements(text)}
+    strange = next((name for name in parts.values() if name not in every), text.lower())
+    help_text = suggested(strange, every, help_text)
+    found = requested(",".join(names.get(name, part) for part, name in parts.items()) or text, help_text)
     for arch in found:
         if arch not in archs:
             raise UsageError(f"{arch} is not a GPU", help=help_text)
     return found
+
+
+def _gpu_name(text: str) -> str:
+    """Return a GPU's name as known.toml writes it: ``rtx-5090`` of ``5090``, ``RTX5090`` or ``GeForce_RTX_5090``."""
+    name = re.sub(r"^(?:nvidia-)?(?:geforce-)?", "", re.sub(r"[\s_]+", "-", text.strip().lower()))
+    name = re.sub(r"^rtx-?(?=[\dp])", "", name)
+    card = f"rtx-{re.sub(r'(?<=[0-9])(?=ti$)', '-', name)}"
+    return card if card in known().gpu or re.fullmatch(r"\d{4}\S*|pro-.*", name) else text.strip().lower()
 
 
 def _list(text: str) -> str:
@@ -129,10 +141,28 @@ def is_recorded(name: str, question: Question) -> bool:
 
     Where the index has wheels of that name, ``vllm==0.33.0``, only options of a build ask about the source.
     """
-    target = load().targets.get(name.partition("==")[0])
+    target = load().targets.get(_release(name).partition("==")[0])
     if target is None or "==" not in name or Path(name).exists():
         return False
     return bool(question.asked or question.cuda) or all(archive.project != target.name for archive in target.archives)
+
+
+def _release(name: str) -> str:
+    """Return the release of a target that a name means: ``flashinfer==0.6.6`` of ``flashinfer-python==0.6.6``.
+
+    Another name is returned as it is.
+    """
+    project, equal, version = name.partition("==")
+    if not equal:
+        return name
+    own = canonicalize_name(project.strip())
+    names = {canonicalize_name(one): target.name for target in load().targets.values() for one in _names_of(target)}
+    return f"{names[own]}=={version.strip()}" if own in names else name
+
+
+def _names_of(target: Target) -> tuple[str, ...]:
+    """Return the names of a target: its own, and that of the package that is installed of it."""
+    return (target.name, target.distribution) if target.distribution else (target.name,)
 
 
 def find(name: str) -> Path | None:
@@ -149,9 +179,34 @@ def find(name: str) -> Path | None:
         raise UsageError(f"cannot look at {name}: {error.strerror}", help="check its permissions") from None
     if name.isidentifier() and (folder := Host.here().package(name)):
         return folder
-    if not _IMAGE.fullmatch(name):
-        raise UsageError(f"{name} does not exist", help="name a file, a directory, an installed package or an image")
+    hint = _meant(name)
+    if hint or not _IMAGE.fullmatch(name):
+        otherwise = "name a file, a directory, an installed package or an image"
+        raise UsageError(f"{name} does not exist", help=hint or otherwise)
     return None
+
+
+# Example: vllm=0.33.0
+_NEARLY_RELEASE = re.compile(r"([A-Za-z][\w.-]*?)(?:==?|-|@)v?(\d[\w.+]*)")
+
+
+def _meant(name: str) -> str:
+    """Return the advice about a name that is a package's: it is not installed, or its release is written otherwise."""
+    found = _NEARLY_RELEASE.fullmatch(name)
+    own = canonicalize_name(found[1] if found else name)
+    if own not in _projects():
+        return ""
+    if found:
+        return f"did you mean {own}=={found[2]}?"
+    others = f"a release ({own}==VERSION), the Python that has it (fp4patch doctor .venv), or an image ({own}:latest)"
+    return f"{name} is not installed in this Python; name {others}"
+
+
+def _projects() -> frozenset[str]:
+    """Return the names of the packages that doctor knows, and of the targets."""
+    packages_ = {name for package in known().package for name in package.distributions}
+    targets = {name for target in load().targets.values() for name in _names_of(target)}
+    return frozenset(map(canonicalize_name, packages_ | targets))
 
 
 def _is_python(name: str) -> bool:
@@ -169,7 +224,7 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
     if _is_python(name):
         return DoctorReport(examine_machine(question, name))
     if is_recorded(name, question):
-        return DoctorReport(trees=(recorded.examine_release(load().root, name, question),))
+        return DoctorReport(trees=(recorded.examine_release(load().root, _release(name), question),))
     if not _is_published(name):
         return _examine_path(find(name), name, question, on_step)
     _without_effect(question, "a published wheel")
@@ -236,7 +291,7 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
     for gpu in question.gpus:
         machines.setdefault("" if name.endswith(".whl") else "aarch64" if gpu == GB10 else "x86_64", []).append(gpu)
     for machine_name, own in machines.items():
-        with wheels.published(name, machine_name) as (file, content, size):
+        with wheels.published(name, machine_name, _projects()) as (file, content, size):
             found = known_defects.judged(scan.examine_wheel(file, content, size, gpus=own, progress=on_step), file)
             concerned = replace(question, required=tuple(one for one in question.required if one.gpu in own))
             rows = requirements.judge(found, concerned)

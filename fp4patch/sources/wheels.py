@@ -7,13 +7,13 @@ import io
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import IO, cast
 
 import requests
 from packaging.requirements import Requirement
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 from fp4patch.core.errors import SourceError, UsageError
@@ -61,24 +61,39 @@ class _Ranged(io.RawIOBase):
 
 
 @contextmanager
-def published(text: str, machine: str) -> Iterator[tuple[str, IO[bytes], int]]:
+def published(text: str, machine: str, known: Collection[str] = ()) -> Iterator[tuple[str, IO[bytes], int]]:
     """Yield name, content and size of a published wheel: of a requirement for a machine, or of a wheel by its name.
 
-    ``machine`` is ``aarch64`` or ``x86_64``. SourceError: no index answers. UsageError: there is no such wheel.
+    ``machine`` is ``aarch64`` or ``x86_64``; ``known`` are names of projects, of which one may have been meant.
+    SourceError: no index answers. UsageError: there is no such wheel.
     """
     project = text.partition("-")[0] if text.endswith(".whl") else Requirement(text).name
     with project_files(project) as (files, session):
         urls = {file.filename: file.url for file in files if file.package_type == "wheel"}
         name = text if text in urls else _chosen(list(urls), text, machine)
         if not name:
-            released = {f"{project}=={name.split('-')[1]}" for name in urls}
-            help_text = suggested(text, released, "name a release with a wheel, or the wheel that you have")
-            raise UsageError(f"the index has no wheel of {text} for {machine}", help=help_text)
+            raise UsageError(f"the index has no wheel of {text} for {machine}", help=_help(project, list(urls), known))
         try:
             with _opened(urls[name], session) as (file, size):
                 yield name, file, size
         except requests.RequestException as error:
             raise SourceError(f"cannot read {name}: {cause_of(error)}", help=CHECK_NETWORK) from error
+
+
+def _help(project: str, names: list[str], known: Collection[str]) -> str:
+    """Return the advice about a release without a wheel: another project of nearly that name, or the newest release."""
+    versions = {version for name in names if (version := _version(name))}
+    finals = [version for version in versions if not version.is_prerelease] or list(versions)
+    newest = f"the newest release of {project} with a wheel is {max(finals)}" if finals else f"{project} has no wheels"
+    otherwise = f"{newest}; or name the wheel that you have"
+    return otherwise if canonicalize_name(project) in known else suggested(project, known, otherwise)
+
+
+def _version(name: str) -> Version | None:
+    try:
+        return parse_wheel_filename(name)[1]
+    except InvalidWheelFilename:
+        return None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from fp4patch.binaries import answer as answers
 from fp4patch.binaries import scan
 from fp4patch.binaries.findings import Answer, Level
 from fp4patch.core.arch import GB10, Arch
+from fp4patch.core.errors import UsageError
 from fp4patch.doctor import run as verb
 from fp4patch.doctor.gpus import Driver, Gpu
 from fp4patch.doctor.packages import with_driver
@@ -202,7 +203,13 @@ def test_a_requirement_concerns_the_files_in_question(
 
 
 def test_names_of_gpus_are_those_that_people_use() -> None:
-    assert verb.question("GB10,rtx-5090;RTX-PRO-6000", None, None).gpus == (GB10, Arch(12, 0))
+    assert verb.question(["GB10,rtx-5090;RTX-PRO-6000"], None, None).gpus == (GB10, Arch(12, 0))
+    assert verb.question(["gx10", "rtx-5070-ti"], None, None).gpus == (GB10, Arch(12, 0))
+    for name in ("5050", "5090", "RTX5070Ti", "RTX_PRO_4500", "geforce-rtx-5060-ti"):
+        assert verb.question([name], None, None).gpus == (Arch(12, 0),), name
+    with pytest.raises(UsageError) as raised:
+        verb.question(["rtx-5091"], None, None)
+    assert raised.value.help.startswith("did you mean rtx-5090?")
 
 
 def test_code_for_tensor_memory_is_not_told_to_be_built_for_this_gpu(library: Library) -> None:

@@ -435,7 +435,7 @@ def test_a_requirement_is_met_by_every_file_or_says_why_not(
     compiled: Compiled, names: list[str], required: list[str], reasons: list[list[str]]
 ) -> None:
     path = compiled(CONVERTS, *names)
-    found = verb.examine_binary(path, path.name, verb.question(None, None, None, required), on_step=lambda _: None)
+    found = verb.examine_binary(path, path.name, verb.question((), None, None, required), on_step=lambda _: None)
     assert [row.met for row in found.requirements] == [not row for row in reasons]
     for row, expected in zip(found.requirements, reasons, strict=True):
         assert len(row.because) == len(expected)
@@ -467,7 +467,7 @@ def test_a_requirement_can_be_what_builds_of_a_variant_have(
     compiled: Compiled, source: str, name: str, variant: str, wrong: str
 ) -> None:
     path = compiled(source, name)
-    asked = verb.question(None, None, None, [f"sm_121:variant={variant}"])
+    asked = verb.question((), None, None, [f"sm_121:variant={variant}"])
     (row,) = verb.examine_binary(path, path.name, asked, on_step=lambda _: None).requirements
     assert row.met == (not wrong)
     assert wrong in "; ".join(row.because)

@@ -146,7 +146,7 @@ def test_the_page_has_what_doctor_says_of_the_real_tree(
         sample: list[Asked] = random.Random(f"{target} {version} {state}").sample(every, QUESTIONS)
         (tree,) = identify_all([root], load())
         (found,) = (one for one in status([root]) if one.root == tree.root)
-        options = [question(gpus, archs or None, cuda) for cuda, archs, gpus in sample]
+        options = [question([gpus] if gpus else [], archs or None, cuda) for cuda, archs, gpus in sample]
         facts = read_facts(tree, found, options)
         reports = [judge(facts, asked) for asked in options]
         for asked, text in zip(sample, texts_of(reports, [cuda for cuda, _, _ in sample]), strict=True):

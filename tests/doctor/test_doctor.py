@@ -417,10 +417,10 @@ def test_what_cannot_be_asked_is_a_usage_error(arguments: list[str], capsys: pyt
 
 def test_lists_have_the_separators_of_every_command() -> None:
     for text in ("sm_121,sm_120", "sm_121;12.0", "121 sm_120", "sm_121,sm_120,"):
-        assert question(text, None, None).gpus == (GB10, Arch(12, 0))
+        assert question([text], None, None).gpus == (GB10, Arch(12, 0))
     for text in ("12.0a;12.1a+PTX", "12.0a,12.1a+PTX", "sm_120a 121a+PTX", "12.0a; 12.1a+PTX;"):
-        assert question(None, text, None).asked == "12.0a;12.1a+PTX"
-    required = question(None, None, None, ["sm_120,sm_121:native", "sm_121"]).required
+        assert question((), text, None).asked == "12.0a;12.1a+PTX"
+    required = question((), None, None, ["sm_120,sm_121:native", "sm_121"]).required
     assert [one.text for one in required] == ["sm_120:native", "sm_121:native", "sm_121"]
 
 

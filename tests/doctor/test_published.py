@@ -110,6 +110,46 @@ def test_what_is_not_published_says_so(
     assert cli.run(["doctor", "--cuda", "13.0", name]) == 2
 
 
+def test_another_project_of_nearly_that_name_is_not_taken_for_the_one_that_is_meant(
+    published: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = published / "simple/vlm"
+    page.mkdir(exist_ok=True)
+    (page / "index.html").write_text('<a href="/vlm-0.0.1-py3-none-any.whl">vlm-0.0.1-py3-none-any.whl</a>')
+    with index(published, [], ranges=True) as url:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
+        assert cli.run(["doctor", "--for", "gb10", "vlm==0.33.0"]) == 2
+        assert "did you mean vllm? the newest release of vlm with a wheel is 0.0.1" in capsys.readouterr().err
+        assert cli.run(["doctor", "--for", "gb10", "fp4thing==9.9.9"]) == 2
+        assert "the newest release of fp4thing with a wheel is 2.0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("vllm=0.33.0", "did you mean vllm==0.33.0?"),
+        ("vllm-0.33.0", "did you mean vllm==0.33.0?"),
+        ("SGLang_Kernel", "name a release (sglang-kernel==VERSION)"),
+        ("vllm", "is not installed in this Python; name a release (vllm==VERSION)"),
+    ],
+)
+def test_the_name_of_a_package_that_is_not_here_gets_a_hint(
+    name: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["doctor", name]) == 2
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_installed_name_of_a_target_is_the_target(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for name in ("flashinfer==0.6.6", "flashinfer-python==0.6.6", "FlashInfer_Python==0.6.6"):
+        assert cli.run(["doctor", "--for", "gb10", "--for", "5090", "--cuda", "13.0", name]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] == texts[2]
+    assert ("sm_121" in texts[0], "sm_120" in texts[0]) == (True, True)
+
+
 def test_the_table_of_wheels_has_a_line_for_each_processor(
     published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
