@@ -291,7 +291,7 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
     for gpu in question.gpus:
         machines.setdefault("" if name.endswith(".whl") else "aarch64" if gpu == GB10 else "x86_64", []).append(gpu)
     for machine_name, own in machines.items():
-        with wheels.published(name, machine_name, _projects()) as (file, content, size):
+        with wheels.published(name, machine_name, _projects(), on_step) as (file, content, size):
             found = known_defects.judged(scan.examine_wheel(file, content, size, gpus=own, progress=on_step), file)
             concerned = replace(question, required=tuple(one for one in question.required if one.gpu in own))
             rows = requirements.judge(found, concerned)

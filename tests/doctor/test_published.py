@@ -1,8 +1,7 @@
-"""Published wheels: the one for the GPU's machine is chosen, and read by ranges where the index has them."""
+"""Published wheels: the one for the GPU's machine is chosen, and kept for the next question."""
 
 import contextlib
 import json
-import random
 import re
 import zipfile
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
 from support import Quiet, served
 
 from fp4patch import cli
+from fp4patch.core.store import sha256
 from fp4patch.proof.toolchain import Toolchain
 from tools.pages import wheels
 
@@ -20,23 +20,14 @@ ARM, INTEL = "manylinux_2_34_aarch64", "manylinux_2_34_x86_64"
 
 
 @contextlib.contextmanager
-def index(folder: Path, sent: list[int], *, ranges: bool) -> Iterator[str]:
-    """A package index on loopback; ``sent`` gets the bytes of each answer about a wheel."""
+def index(folder: Path, sent: list[str]) -> Iterator[str]:
+    """A package index on loopback; ``sent`` gets the name of each wheel that is downloaded."""
 
     class Handler(Quiet):
         def do_GET(self) -> None:
-            asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-            if not self.path.endswith(".whl") or not asked or not ranges:
-                super().do_GET()
-                return
-            content = (folder / self.path.lstrip("/")).read_bytes()
-            part = content[int(asked[1]) : int(asked[2]) + 1]
-            sent.append(len(part))
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {asked[1]}-{asked[2]}/{len(content)}")
-            self.send_header("Content-Length", str(len(part)))
-            self.end_headers()
-            self.wfile.write(part)
+            if self.path.endswith(".whl"):
+                sent.append(self.path.lstrip("/"))
+            super().do_GET()
 
     with served(folder, Handler) as url:
         yield url
@@ -58,20 +49,28 @@ def published(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) ->
     for name, library in files.items():
         with zipfile.ZipFile(folder / name, "w") as archive:
             archive.write(library, "fp4thing/_C.so")
-            archive.writestr("fp4thing/weights.py", random.Random(1).randbytes(16 << 20))  # nothing that is read
             archive.writestr("fp4thing/last.txt", "last")
-    page = "".join(f'<a href="/{name}">{name}</a>' for name in files)
+    links = ((name, sha256(folder / name)) for name in files)
+    page = "".join(f'<a href="/{name}#sha256={checksum}">{name}</a>' for name, checksum in links)
     (folder / "simple/fp4thing").mkdir(parents=True)
     (folder / "simple/fp4thing/index.html").write_text(f"<html><body>{page}</body></html>")
     return folder
 
 
-@pytest.mark.parametrize("ranges", [True, False])
+@pytest.mark.parametrize("has_hashes", [True, False])
 def test_a_requirement_is_answered_by_the_wheel_for_each_gpus_machine(
-    published: Path, ranges: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    published: Path,
+    has_hashes: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sent: list[int] = []
-    with index(published, sent, ranges=ranges) as url:
+    monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
+    page = published / "simple/fp4thing/index.html"
+    whole, sent = page.read_text(), list[str]()
+    if not has_hashes:
+        page.write_text(re.sub("#sha256=[0-9a-f]+", "", whole))
+    with index(published, sent) as url:
         monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
         assert cli.run(["doctor", "--json", "fp4thing>=1"]) == 0
         reports = json.loads(capsys.readouterr().out)["binaries"]
@@ -80,10 +79,12 @@ def test_a_requirement_is_answered_by_the_wheel_for_each_gpus_machine(
             (f"fp4thing-2.0-cp312-cp312-{ARM}.whl", ["sm_121"]),
         ]
         assert [one["answers"][0]["answer"] for one in reports] == ["yes", "yes"]
-        assert (0 < sum(sent) < 2 * 16 << 20) is ranges  # two wheels of 16 MB, of which two blocks each are read
+        assert len(sent) == 2
         assert cli.run(["doctor", "--for", "gb10", "fp4thing==1.0"]) == 1
         assert cli.run(["doctor", "--for", "gb10", f"fp4thing-2.0-cp312-cp312-{INTEL}.whl"]) == 1  # by its name
         assert cli.run(["doctor", "--require", "gb10:native", "fp4thing==2.0"]) == 0
+        assert len(sent) == (3 if has_hashes else 5)  # what was downloaded for a question is kept for the next
+    page.write_text(whole)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_what_is_not_published_says_so(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with index(published, [], ranges=True) as url:
+    with index(published, []) as url:
         monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
         monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
         assert cli.run(["doctor", "--for", "gb10", name]) == status
@@ -116,7 +117,7 @@ def test_another_project_of_nearly_that_name_is_not_taken_for_the_one_that_is_me
     page = published / "simple/vlm"
     page.mkdir(exist_ok=True)
     (page / "index.html").write_text('<a href="/vlm-0.0.1-py3-none-any.whl">vlm-0.0.1-py3-none-any.whl</a>')
-    with index(published, [], ranges=True) as url:
+    with index(published, []) as url:
         monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
         assert cli.run(["doctor", "--for", "gb10", "vlm==0.33.0"]) == 2
         assert "did you mean vllm? the newest release of vlm with a wheel is 0.0.1" in capsys.readouterr().err
@@ -158,7 +159,7 @@ def test_the_table_of_wheels_has_a_line_for_each_processor(
         "# Wheels\n\n| wheel | targets | sm_120 | sm_121 |\n|---|---|---|---|\n| other-1 | none | x | y |\n"
     )
     monkeypatch.setattr(wheels, "PAGE", page)
-    with index(published, [], ranges=True) as url:
+    with index(published, []) as url:
         monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
         wheels.main(["fp4thing==2.0"])
     intel, arm, other = page.read_text().splitlines()[4:]
