@@ -29,6 +29,7 @@ def report_text(report: DoctorReport, *, details: bool) -> RenderableType:
     parts: list[RenderableType] = []
     if report.machine:
         about = Text(report.machine.name, style="dim")
+        parts += [_answers(report.machine.answers)] if report.machine.answers else []
         parts += [_summary("this machine", report.machine.levels), about, _findings(report.machine.findings), Text()]
     parts += [_tree(tree, details=details) for tree in report.trees]
     parts += [_project(project, details=details) for project in report.projects]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from fp4patch.binaries import remedies
-from fp4patch.binaries.findings import Finding, Level
+from fp4patch.binaries.findings import Answer, Finding, Level
 from fp4patch.core.arch import Arch
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+_FIRST_WITH_FP4 = 10
 _NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 
 
@@ -59,6 +60,18 @@ def ask_driver(library: str = "libcuda.so.1") -> Driver | None:
 def sm12x(driver: Driver | None) -> tuple[Arch, ...]:
     """Return the machine's GPUs of SM12x."""
     return tuple(sorted({gpu.arch for gpu in driver.gpus if gpu.arch.major == 12})) if driver else ()
+
+
+def answers(driver: Driver | None) -> tuple[Answer, ...]:
+    """Return the answer *no* for each kind of GPU of a machine whose GPUs are all from before SM100."""
+    found = {gpu.arch: gpu.name for gpu in driver.gpus} if driver else {}
+    if any(arch.major >= _FIRST_WITH_FP4 for arch in found):
+        return ()
+    todo = remedies.of("machine_without_fp4")
+    return tuple(
+        Answer(arch, Level.RED, "the GPU has no FP4 instructions", (f"{name} is {arch}",), todo)
+        for arch, name in sorted(found.items())
+    )
 
 
 def examine(driver: Driver | None, torch_cuda: str, *, loaded: bool = False) -> tuple[Finding, ...]:

@@ -45,7 +45,8 @@ def examine(host: Host, asked: Sequence[Arch] = (), compiler: Version | None = N
         *gpus.examine(driver, cuda, loaded=(host.root / "proc/driver/nvidia/version").is_file()),
         *examine_memory(host, matter),
     )
-    return FindingsReport(f"{platform.platform()}, Python {host.python}", findings)
+    own = () if asked else gpus.answers(driver)
+    return FindingsReport(f"{platform.platform()}, Python {host.python}", findings, own)
 
 
 def usable_memory(host: Host) -> int | None:

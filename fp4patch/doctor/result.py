@@ -125,6 +125,8 @@ class FindingsReport(Examined):
     name: str
     """The machine, ``Linux-6.14.0-x86_64-with-glibc2.39, Python /usr/bin/python3``, or the log."""
     findings: tuple[Finding, ...]
+    answers: tuple[Answer, ...] = field(default=(), metadata=key("gpus"))
+    """Answer for each GPU of the machine, if none of them has FP4 instructions."""
 
 
 LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: Level.NONE}

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 from host_on_disk import libcuda, machine, toolkit, torch, triton
+from rich.console import Console
 
 from fp4patch.binaries.findings import Level
+from fp4patch.commands.doctor_text import report_text
 from fp4patch.core.arch import Arch
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.machine import examine
+from fp4patch.doctor.result import DoctorReport
 
 
 def test_the_real_machine_is_examined_with_a_remedy_for_all_that_is_not_green() -> None:
@@ -46,3 +49,24 @@ def test_the_nvcc_in_the_usual_place_is_compared_with_pytorchs_cuda(spark: Host,
     subjects = {finding.subject: finding.level for finding in examine(old).findings}
     assert subjects["PyTorch's CUDA"] is Level.RED
     assert "PyTorch's CUDA" not in {finding.subject for finding in examine(spark).findings}
+
+
+def test_a_machine_whose_gpus_have_no_fp4_is_told_first(tmp_path: Path) -> None:
+    libcuda(tmp_path, name="NVIDIA GeForce RTX 4090", gpu=(8, 9))
+    found = examine(machine(tmp_path))
+    (answer,) = found.answers
+    assert (answer.gpu, answer.level, answer.evidence) == (
+        Arch(8, 9),
+        Level.RED,
+        ("NVIDIA GeForce RTX 4090 is sm_89",),
+    )
+    assert DoctorReport(found).verdict is Level.RED
+    console = Console(width=100)
+    with console.capture() as said:
+        console.print(report_text(DoctorReport(found), details=False))
+    assert said.get().startswith("✗ sm_89  no: the GPU has no FP4 instructions")
+    assert examine(machine(tmp_path), [Arch(12, 1)]).answers == ()
+    spark = tmp_path / "spark"
+    spark.mkdir()
+    libcuda(spark)
+    assert examine(machine(spark)).answers == ()

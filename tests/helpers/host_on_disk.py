@@ -12,8 +12,8 @@ LIBCUDA = """
 int cuDriverGetVersion(int *version) { *version = DRIVER; return 0; }
 int cuInit(unsigned flags) { return INIT; }
 int cuDeviceGetCount(int *count) { *count = 1; return 0; }
-int cuDeviceGetName(char *name, int room, int device) { strncpy(name, "NVIDIA GB10", room); return 0; }
-int cuDeviceGetAttribute(int *value, int which, int device) { *value = which == 75 ? 12 : which == 76; return 0; }
+int cuDeviceGetName(char *name, int room, int device) { strncpy(name, NAME, room); return 0; }
+int cuDeviceGetAttribute(int *value, int which, int device) { *value = which == 75 ? MAJOR : MINOR; return 0; }
 """
 
 
@@ -70,11 +70,15 @@ def triton(site: Path, **assemblers: str) -> None:
         tool(site / "triton/backends/nvidia/bin" / name.replace("_", "-"), version)
 
 
-def libcuda(tmp_path: Path, *, driver: int = 13000, init: int = 0) -> None:
-    """Write the driver's library, on a machine with one GB10."""
+def libcuda(
+    tmp_path: Path, *, driver: int = 13000, init: int = 0, name: str = "NVIDIA GB10", gpu: tuple[int, int] = (12, 1)
+) -> None:
+    """Write the driver's library, on a machine with one GPU."""
     (tmp_path / "libcuda.c").write_text(LIBCUDA)
+    values = {"DRIVER": driver, "INIT": init, "NAME": f'"{name}"', "MAJOR": gpu[0], "MINOR": gpu[1]}
+    files = ("libcuda.c", "-o", "libcuda.so.1")
     subprocess.run(
-        ["g++", "-xc", "-shared", "-fPIC", f"-DDRIVER={driver}", f"-DINIT={init}", "libcuda.c", "-o", "libcuda.so.1"],
+        ["g++", "-xc", "-shared", "-fPIC", *(f"-D{key}={value}" for key, value in values.items()), *files],
         cwd=tmp_path,
         check=True,
     )
