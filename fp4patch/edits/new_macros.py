@@ -1,5 +1,7 @@
 """Find what a text depends on since an edit beside its target and itself: macros, CMake's variables, the machine."""
 
+import ast
+import builtins
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -16,7 +18,7 @@ _OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(?!_LIST__)(_\w+)?__|__CUDA_ARC
 """Macros that differ between the targets of a verification, and those that its probes define. The list of a build's
 targets is not among them: a probe is compiled for one."""
 _OF_COMPILERS = re.compile(
-    r"__[A-Z][A-Z0-9_]*__|__(?:cplusplus|clang__|linux__)|NDEBUG|CUDA(?:RT)?_VERSION|wchar_t|char|W?CHAR_M(?:AX|IN)"
+    r"__[A-Z][A-Z0-9_]*__|__(?:cplusplus|clang__|linux__)|NDEBUG|CUDA(?:RT)?_VERSION|wchar_t|char|long|W?CHAR_M(?:AX|IN)|U?LONG_M(?:AX|IN)"
 )
 """Macros that are known outside of conditions too, by their names, and the types whose sign is the host's."""
 
@@ -39,6 +41,11 @@ def macros_since(before: Texts, after: Texts) -> Iterator[tuple[str, int, str]]:
             if word.isidentifier() and not known:
                 yield path, line, word
     yield from new_lines(before, after, _of_compilers)
+    for path, line, word in new_lines(before, after, _in_expressions):
+        old = lex(before.get(path, ""))
+        used = {word for at, word in enumerate(old.words) if old.directive_of[at] < 0}
+        if word not in used | own:
+            yield path, line, word
 
 
 def new_lines(before: Texts, after: Texts, read: Callable[[Source], Iterable[_Line]]) -> Iterator[tuple[str, int, str]]:
@@ -133,46 +140,141 @@ def _conditions(source: Source) -> Iterator[_Line]:
 
 def _of_compilers(source: Source) -> Iterator[_Line]:
     for at, (before, word) in enumerate(pairwise(("", *source.words))):
-        if _OF_COMPILERS.fullmatch(word) and source.directive_of[at] < 0 and before not in ("signed", "unsigned"):
+        after = source.words[at + 1] if at + 1 < len(source.words) else ""
+        # A `long` has the size of the host's, a `long long` has 64 bits; of a `char` the sign is the host's.
+        fixed = before == "long" or after in ("long", "double") if word == "long" else before in ("signed", "unsigned")
+        if _OF_COMPILERS.fullmatch(word) and source.directive_of[at] < 0 and not fixed:
             yield source.line(source.starts[at]), word
 
 
-_OF_MACHINES = re.compile(
-    r"\b(?:environ(?:\.get\(|\[)|getenv\()[\"'](\w+)"
-    r"|\b(?:(?<!\.)platform|environ|getenv|uname|machine|cpu_count|version_info|exists|__debug__)\b"
-)
+# Example: CUTLASS_ENABLE_F16C
+_MACRO = re.compile(r"(?!FP4PATCH_)[A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9]")
+
+
+def _in_expressions(source: Source) -> Iterator[_Line]:
+    """Yield line and name of what is a macro by its name, outside of directives. One that a word follows, as it does
+    CUTLASS_DEVICE, is no operand."""
+    for at, (word, after) in enumerate(pairwise((*source.words, ""))):
+        if _MACRO.fullmatch(word) and source.directive_of[at] < 0 and not after.isidentifier():
+            yield source.line(source.starts[at]), word
+
+
+_PURE = frozenset((
+    "abs", "all", "any", "ascii", "bin", "bool", "bytes", "chr", "dict", "divmod", "enumerate", "filter", "float",
+    "format", "frozenset", "hex", "int", "isinstance", "iter", "len", "list", "map", "max", "min", "next", "oct",
+    "ord", "pow", "print", "range", "repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple",
+    "zip", "re", "math",
+))  # fmt: skip
+"""Builtins, and modules, whose results depend on their arguments alone."""
+_TYPES = (str, bytes, int, float, list, tuple, dict, set, re, re.Pattern, re.Match)
+_METHODS = frozenset(name for of in _TYPES for name in dir(of))
+_Name = tuple[str, int, str]
+"""The function around it, its line, and the name."""
 
 
 def asked_since(before: str, after: str) -> Iterator[_Line]:
-    """Yield line and word of each question for the machine that a later Python text has more often; for a variable of
-    the environment its name."""
-    return _more_often(_asked(before), _asked(after))
+    """Yield line and name of each name in a later Python text that its function had not before, that it does not bind,
+    and that is neither a pure builtin nor a method of its values; for a variable of the environment its own name.
+    SyntaxError as of ``ast.parse``.
+
+    What has the same names asks for nothing else than before. An impure builtin (``getattr``) says nothing by itself:
+    each further use counts, and so does each question for the environment.
+    """
+    old, new = _asked(before), _asked(after)
+    seen = Counter((place, name) for place, _, name in old)
+    bound = set(_bound(ast.parse(after)))
+    more = Counter((place, name) for place, _, name in new)
+    for place, line, name in new:
+        impure = name.startswith("$") or name in dir(builtins)
+        if more[place, name] > seen[place, name] if impure else not (seen[place, name] or name in bound):
+            yield line, name.lstrip("$")
 
 
-def _asked(text: str) -> Iterator[_Line]:
-    for number, line in enumerate(text.split("\n"), 1):
-        yield from ((number, found[1] or found[0]) for found in _OF_MACHINES.finditer(line))
+def _asked(text: str) -> list[_Name]:
+    """Return the names that a text reads; a variable of the environment begins with ``$``."""
+    found: list[_Name] = []
+
+    def visit(node: ast.AST, place: str) -> None:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                place = f"{place}.{name}"
+            case ast.Call(
+                func=ast.Attribute(value=of, attr="get") | ast.Attribute(value=of, attr="getenv") as function
+            ) if (_is_environment(of) or function.attr == "getenv") and node.args:
+                found.append((place, node.lineno, _variable(node.args[0])))
+                for argument in node.args:
+                    visit(argument, place)
+                return
+            case ast.Subscript(value=of, slice=key) if _is_environment(of):
+                found.append((place, node.lineno, _variable(key)))
+                visit(key, place)
+                return
+            case ast.Name(id=name, ctx=ast.Load()) if name not in _PURE and not _is_error(name):
+                found.append((place, node.lineno, name))
+            case ast.Attribute(attr=name) if name not in _METHODS:
+                found.append((place, node.lineno, "$environ" if name == "environ" else name))
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found.extend((place, node.lineno, one.name) for one in names)
+        for child in ast.iter_child_nodes(node):
+            visit(child, place)
+
+    visit(ast.parse(text), "")
+    return found
+
+
+def _is_environment(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "environ"
+
+
+def _variable(name: ast.expr) -> str:
+    return f"${name.value}" if isinstance(name, ast.Constant) and isinstance(name.value, str) else "$environ"
+
+
+def _is_error(name: str) -> bool:
+    kind = getattr(builtins, name, None)
+    return isinstance(kind, type) and issubclass(kind, BaseException)
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that expressions and assignments of a text bind, which are made of other names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"(?:(ENV|CACHE)|\$)\{(\w+)\}")
 _CONDITIONS = frozenset(("if", "elseif", "while"))
+_PURE_COMMANDS = frozenset((
+    "break", "cmake_parse_arguments", "continue", "else", "elseif", "endforeach", "endfunction", "endif",
+    "endmacro", "endwhile", "foreach", "function", "if", "list", "macro", "math", "message", "return",
+    "separate_arguments", "set", "string", "unset", "while",
+))  # fmt: skip
+"""Commands that depend on their arguments and on variables alone, and change variables alone."""
+_IMPURE_STRINGS = frozenset(("RANDOM", "TIMESTAMP", "UUID"))
 _OPERATORS = re.compile(
-    r"AND|OR|NOT|DEFINED|IN_LIST|MATCHES|ENV|TRUE|FALSE|ON|OFF|EXISTS|TARGET|COMMAND|(?:STR|VERSION_)?(?:EQUAL|LESS|GREATER)(_EQUAL)?"
+    r"AND|OR|NOT|DEFINED|IN_LIST|MATCHES|TRUE|FALSE|ON|OFF|(?:STR|VERSION_)?(?:EQUAL|LESS|GREATER)(_EQUAL)?"
 )
 
 
 def variables_since(before: str, after: str) -> Iterator[_Line]:
     """Yield line and name of each variable that a later CMake text reads more often than the earlier one, and sets
-    nowhere; LexError as of ``parse``."""
+    nowhere, and of each command and operator that it has more often and that depends on more than its arguments.
+    LexError as of ``parse``."""
     script = parse(after)
     own = set(_set(script))
     yield from (found for found in _more_often(_read(parse(before)), _read(script)) if found[1] not in own)
 
 
 def _read(script: Script) -> Iterator[_Line]:
-    """Yield the variables that commands read, those of the environment and of the cache as ``ENV{NAME}``."""
+    """Yield the variables that commands read, those of the environment and of the cache as ``ENV{NAME}``; and commands
+    that are not pure."""
     for command in script.commands:
+        first = command.arguments[0].text if command.arguments else ""
+        if command.name not in _PURE_COMMANDS or (command.name == "string" and first in _IMPURE_STRINGS):
+            yield command.line, f"{command.name}("
         for argument in command.arguments:
             for place, name in _REFERENCE.findall(argument.text):
                 yield command.line, f"{place}{{{name}}}" if place else name

@@ -89,27 +89,29 @@ def dependencies(
             )
     for path in sorted(changed):
         if language(path) == "python":
-            yield from _of_machines(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
+            with suppress(SyntaxError):  # no line of it counts as judged
+                yield from _of_machines(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
         if language(path) == "cmake":
             with suppress(LexError):
-                yield from (_varied(path, line, name) for line, name in variables_since(old[path], new[path]))
+                yield from _of_builds(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
 
 
 def _of_machines(path: str, before: str, after: str, cuts: Sequence[Cut]) -> Iterator[Problem]:
     """Yield the problems of questions for the machine. One in code that a condition runs, whose program varies what is
     asked, has its answers."""
     names = {cut: varied(cut.shim.read_text(encoding="utf-8")) for cut in cuts}
-    for name in dict.fromkeys(name for _, name in asked_since("", after)):
-        varying = [cut for cut in cuts if name in names[cut]]
-        old = _without(before, [span for cut in varying for span in cut.before])
-        new = _without(after, [span for cut in varying for span in cut.after])
-        yield from (_varied(path, line, asked) for line, asked in asked_since(old, new) if asked == name)
+    for line, name in asked_since(before, after):
+        if not any(name in names[cut] and any(line in span for span in cut.after) for cut in cuts):
+            yield _varied(path, line, name)
 
 
-def _without(text: str, spans: Sequence[range]) -> str:
-    """Return a text with these lines empty."""
-    lines = enumerate(text.split("\n"), 1)
-    return "\n".join("" if any(number in span for span in spans) else line for number, line in lines)
+def _of_builds(path: str, before: str, after: str, cuts: Sequence[Cut]) -> Iterator[Problem]:
+    """Yield the problems of variables and commands. What a condition's program defines is what that code calls."""
+    own = {cut: cut.shim.read_text(encoding="utf-8") for cut in cuts if cut.shim.suffix == ".cmake"}
+    for line, name in variables_since(before, after):
+        here = (text for cut, text in own.items() if any(line in span for span in cut.after))
+        if not any(name.endswith("(") and f"\nfunction({name[:-1]}" in text for text in here):
+            yield _varied(path, line, name)
 
 
 def _of_macros(

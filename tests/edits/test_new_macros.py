@@ -84,10 +84,35 @@ CMAKE = 'set(ARCHS "12.0")\nif(CMAKE_BUILD_TYPE STREQUAL "Debug")\n  message("x"
         ('if(CMAKE_BUILD_TYPE STREQUAL "Release")\nendif()\n', "CMAKE_BUILD_TYPE"),
         ("if(ARCHS)\nelseif(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13.1)\nendif()\n", "CMAKE_CUDA_COMPILER_VERSION"),
         ('list(APPEND ARCHS "${MINE}")\n', "MINE"),
+        ('if(EXISTS "/etc/dgx-release")\nendif()\n', "EXISTS"),
+        ('if(NOT EXISTS "/.dockerenv")\nendif()\n', "EXISTS"),
+        ("if(NOT COMMAND add_gencode)\nendif()\n", "COMMAND"),
+        ("if(TARGET _C)\nendif()\n", "TARGET"),
+        ("if(IS_DIRECTORY /opt/nvidia)\nendif()\n", "IS_DIRECTORY"),
+        ("if(/etc/a IS_NEWER_THAN /etc/b)\nendif()\n", "IS_NEWER_THAN"),
+        ("if(POLICY CMP0150)\nendif()\n", "POLICY"),
+        ("cmake_host_system_information(RESULT n QUERY NUMBER_OF_LOGICAL_CORES)\n", "cmake_host_system_information("),
+        ("string(TIMESTAMP now %d)\n", "string("),
+        ("string(RANDOM LENGTH 4 x)\n", "string("),
+        ("string(UUID x NAMESPACE y NAME z TYPE MD5)\n", "string("),
+        ("file(GLOB found /usr/lib/*)\n", "file("),
+        ("execute_process(COMMAND uname)\n", "execute_process("),
+        ("find_program(found ninja)\n", "find_program("),
+        ("site_name(host)\n", "site_name("),
+        ("get_filename_component(real /dev REALPATH)\n", "get_filename_component("),
+        ("include(CheckCXXCompilerFlag)\n", "include("),
+        ("add_compile_options(-G)\n", "add_compile_options("),
+        ("cmake_language(CALL site_name host)\n", "cmake_language("),
+        ("get_property(x GLOBAL PROPERTY y)\n", "get_property("),
+        ("cmake_path(ABSOLUTE_PATH x)\n", "cmake_path("),
+        ("try_compile(a b c)\n", "try_compile("),
+        ("load_cache(x)\n", "load_cache("),
+        ("cmake_file_api(QUERY)\n", "cmake_file_api("),
+        ("variable_watch(ARCHS)\n", "variable_watch("),
     ],
 )
 def test_a_variable_of_the_build_that_an_edit_brings_is_found(text: str, name: str) -> None:
-    assert [found for _, found in variables_since(CMAKE, CMAKE + text)] == [name]
+    assert name in [found for _, found in variables_since(CMAKE, CMAKE + text)]
 
 
 def test_variables_that_the_file_sets_do_not_count() -> None:
@@ -161,7 +186,93 @@ def test_a_pragma_that_later_text_feels_is_found(text: str, found: list[str]) ->
 def test_a_question_of_python_for_the_machine_is_found() -> None:
     old = "archs = [10] if os.environ else current_platform.archs\n"
     new = "archs = [10] if os.environ and __import__('platform').machine() else current_platform.archs\n"
-    assert sorted(name for _, name in asked_since(old, new)) == ["machine", "platform"]
+    assert sorted(name for _, name in asked_since(old, new)) == ["__import__", "machine"]
     new += "if os.environ.get('CI') or os.environ[\"HOME\"] or 'CI' in os.environ: pass\n"
-    assert sorted(name for _, name in asked_since(old, new)) == ["CI", "HOME", "environ", "machine", "platform"]
+    assert sorted(name for _, name in asked_since(old, new)) == [
+        "CI",
+        "HOME",
+        "__import__",
+        "environ",
+        "environ",
+        "machine",
+    ]
     assert list(asked_since(old, old)) == []
+
+
+FUNCTION = "def choose(head, envs, platform):\n    return head == 128 and platform.family(120)\n"
+
+
+@pytest.mark.parametrize(
+    ("condition", "name"),
+    [
+        ('getattr(envs, "FAST", True)', "getattr"),
+        ('hasattr(envs, "FAST")', "hasattr"),
+        ('open("/etc/dgx-release")', "open"),
+        ('__import__("os").path.exists("/x")', "__import__"),
+        ('eval("1")', "eval"),
+        ('vars(envs)["FAST"]', "vars"),
+        ('globals()["CI"]', "globals"),
+        ("hash(head)", "hash"),
+        ("id(head) % 2", "id"),
+        ("input()", "input"),
+        ('importlib.util.find_spec("torch")', "find_spec"),
+        ('os.path.isfile("/etc/dgx-release")', "isfile"),
+        ('os.access("/dev/nvidia0", 4)', "access"),
+        ("os.cpu_count() > 4", "cpu_count"),
+        ('os.environ["CI"]', "CI"),
+        ('os.environ.get("CI")', "CI"),
+        ('os.getenv("CI")', "CI"),
+        ('"CI" in os.environ', "environ"),
+        ("os.environ.get(head)", "environ"),
+        ("time.time() > 0", "time"),
+        ("random.random() < 1", "random"),
+        ('shutil.which("nvcc")', "which"),
+        ('socket.gethostname() == "spark"', "gethostname"),
+        ("sys.version_info > (3, 11)", "version_info"),
+        ("sys.byteorder", "byteorder"),
+        ('Path("/.dockerenv").is_file()', "is_file"),
+        ("envs.FAST", "FAST"),
+        ("platform.is_wsl()", "is_wsl"),
+        ("torch.cuda.device_count() == 1", "device_count"),
+        ("__debug__", "__debug__"),
+        ("__file__", "__file__"),
+    ],
+)
+def test_a_name_that_the_function_had_not_is_a_question(condition: str, name: str) -> None:
+    new = FUNCTION.replace("head == 128", f"head == 128 and {condition}")
+    assert name in [found for _, found in asked_since(FUNCTION, new)]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "head >= 128",
+        "head in (128, 256)",
+        "any(n == head for n in range(3))",
+        "(wide := head > 64) or wide",
+        'str(head).isdigit() and "a" * len(str(head))',
+        're.fullmatch("1.*", str(head)) is not None',
+        "platform.family(121)",
+        "max([head, 3]) == sorted({head})[0]",
+    ],
+)
+def test_names_that_the_function_has_and_what_is_pure_are_none(condition: str) -> None:
+    assert list(asked_since(FUNCTION, FUNCTION.replace("head == 128", condition))) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("int c() { return CUTLASS_ENABLE_F16C; }\n", "CUTLASS_ENABLE_F16C"),
+        ("int c() { return MY_FLAG + 1; }\n", "MY_FLAG"),
+        ("bool c() { return sizeof(long) > 4; }\n", "long"),
+        ("unsigned long c();\n", "long"),
+        ("bool c() { return ULONG_MAX > 1; }\n", "ULONG_MAX"),
+        ("unsigned long long c();\nlong long d();\nlong double e();\n", ""),
+        ("MY_DECORATION int c();\n", ""),
+        ("#define MY_FLAG 1\nint c() { return MY_FLAG; }\n", ""),
+    ],
+)
+def test_a_macro_of_an_expression_and_a_long_are_found(code: str, name: str) -> None:
+    found = [found for *_, found in macros_since({"a.h": BEFORE}, {"a.h": BEFORE + code})]
+    assert found[:1] == [name] * bool(name)
