@@ -11,12 +11,15 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.target import Build
 
 
-def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]], *, parts: bool) -> tuple[BuildRow, ...]:
+def evaluate(
+    root: Path, build: Build, questions: Sequence[tuple[str, str]], *, parts: bool, traced: bool = False
+) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list, in this order.
 
     A row has an ``error`` if the tree could not be evaluated. ToolchainError is raised if a program that the adapter
     needs is missing on this machine or does not run. Not ``parts``: a build at run time is not asked for its parts.
+    ``traced``: the lines that ran are noted.
     """
     if build.kind == "cmake":
-        return vllm.evaluate(root, build, questions)
-    return flashinfer.evaluate(root, build, questions, parts=parts)
+        return vllm.evaluate(root, build, questions, traced=traced)
+    return flashinfer.evaluate(root, build, questions, parts=parts, traced=traced)

@@ -46,6 +46,7 @@ class _Answer(BaseModel):
 
     flags: dict[str, list[str]] = {}
     parts: dict[str, dict[str, list[str]]] = {}
+    ran: dict[str, list[int]] = {}
     stops: Annotated[str, Field(max_length=2000)] = ""
     unknown: Annotated[str, Field(max_length=2000)] = ""
 
@@ -53,19 +54,26 @@ class _Answer(BaseModel):
 _ANSWERS = TypeAdapter(list[_Answer])
 
 
-def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]], *, parts: bool) -> tuple[BuildRow, ...]:
+def evaluate(
+    root: Path, build: Build, questions: Sequence[tuple[str, str]], *, parts: bool, traced: bool = False
+) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list, on each GPU's machine."""
-    made = run(root, build, [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS], parts=parts)
+    made = run(
+        root, build, [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS], parts=parts, traced=traced
+    )
     pairs = [dict(zip(GPUS, made[at : at + len(GPUS)], strict=True)) for at in range(0, len(made), len(GPUS))]
     return tuple(_row(*question, on) for question, on in zip(questions, pairs, strict=True))
 
 
-def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, parts: bool) -> list[JitTargets]:
+def run(
+    root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, parts: bool, traced: bool = False
+) -> list[JitTargets]:
     """Return the targets of the build's modules for each machine: CUDA release, arch list (empty: not set), GPU."""
     inside = root / "flashinfer"
     question = {
         "root": str((inside if inside.is_dir() else root).absolute()),
         "setting": build.setting,
+        "traced": traced,
         "machines": [_question(build.modules, *machine, parts=parts) for machine in machines],
     }
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as folder:
@@ -80,7 +88,8 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, 
             )
             written = result.read_bytes() if result.is_file() else b""
             answers = zip(_ANSWERS.validate_json(written), machines, strict=True)
-            return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in answers]
+            below = "flashinfer/" if inside.is_dir() else ""
+            return [_compiled(answer, build.modules, cuda, below) for answer, (cuda, _, _) in answers]
         except OSError as error:
             why = f"its Python {error.strerror}"
         except ValueError:
@@ -102,7 +111,7 @@ def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch, *,
     }
 
 
-def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTargets:
+def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str, below: str) -> JitTargets:
     """Return the targets by the flags of each module. The first that its compiler refuses stops the build."""
     if answer.unknown or answer.stops:
         return JitTargets({}, " ".join(answer.stops.rstrip(".").split()), error=answer.unknown)
@@ -125,7 +134,8 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTa
             return JitTargets({}, stops)
         found[module.name], ptx[module.name] = tuple(sorted(made)), tuple(sorted(beside))
     parts = {(name, kind): tuple(made) for name, kinds in answer.parts.items() for kind, made in kinds.items()}
-    return JitTargets(found, ptx=ptx, parts=parts)
+    ran = {below + path: frozenset(lines) for path, lines in answer.ran.items()}
+    return JitTargets(found, ptx=ptx, parts=parts, ran=ran)
 
 
 def _row(cuda: str, asked: str, on: dict[Arch, JitTargets]) -> BuildRow:
@@ -135,7 +145,9 @@ def _row(cuda: str, asked: str, on: dict[Arch, JitTargets]) -> BuildRow:
     ptx = {f"{name} on {gpu}": archs for gpu, made in on.items() for name, archs in made.ptx.items()}
     parts = {(f"{name} on {gpu}", kind): v for gpu, made in on.items() for (name, kind), v in made.parts.items()}
     reaches = {gpu: _together(made, gpu) for gpu, made in on.items()}
-    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, ptx=ptx, parts=parts, reaches=reaches)
+    files = {path for made in on.values() for path in made.ran}
+    ran = {path: frozenset[int]().union(*(made.ran.get(path, ()) for made in on.values())) for path in files}
+    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, ptx=ptx, parts=parts, ran=ran, reaches=reaches)
 
 
 def _together(made: JitTargets, gpu: Arch) -> Reach:

@@ -29,7 +29,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType, SimpleNamespace
+from types import CodeType, FrameType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if __name__ == "__main__":
@@ -311,6 +311,23 @@ def _parts(root: Path, called: Called) -> dict[str, list[str]]:
     return {kind: sorted(values) for kind, values in found.items()}
 
 
+def _traced(root: Path) -> dict[str, set[int]]:
+    """Note from now on which lines of FlashInfer's files are executed, by path."""
+    ran: dict[str, set[int]] = {}
+    own = f"{root}/"
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(own):
+            return None
+        if event == "line":
+            ran.setdefault(name.removeprefix(own), set()).add(frame.f_lineno)
+        return trace
+
+    sys.settrace(trace)
+    return ran
+
+
 def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
     """Return the flags of each module, the exception by which the build stops, or the reason why neither is known."""
     flags, parts = {}, {}
@@ -362,6 +379,7 @@ def main(result: Path) -> None:
     logging.disable()
     _write_nothing_elsewhere(result.parent.absolute())
     answers = []
+    ran = _traced(root) if question["traced"] else {}
     for asked in question["machines"]:
         for name, module in tuple(sys.modules.items()):
             if name.startswith(PACKAGE) or type(module) is StandIn:
@@ -372,7 +390,10 @@ def main(result: Path) -> None:
         os.environ.pop(question["setting"], None)
         if asked["archs"]:
             os.environ[question["setting"]] = asked["archs"]
-        answers.append(_answer(finder, root, asked["modules"]))
+        ran.clear()
+        answer = _answer(finder, root, asked["modules"])
+        answers.append({**answer, "ran": {path: sorted(lines) for path, lines in ran.items()}})
+    sys.settrace(None)
     result.write_text(json.dumps(answers), encoding="utf-8")
 
 

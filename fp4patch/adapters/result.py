@@ -27,6 +27,8 @@ class JitTargets(Document):
     """Architectures of the PTX in each module."""
     parts: Parts = field(default_factory=dict, metadata=HIDDEN)
     """What the modules are made of."""
+    ran: Mapping[str, frozenset[int]] = field(default_factory=dict, metadata=HIDDEN)
+    """Lines of the tree's own files that were executed, by path."""
     error: str = field(default="", metadata=HIDDEN)
     """Reason why the targets are not known; else empty."""
 
@@ -60,6 +62,8 @@ class BuildRow(Document):
     """PTX of each source, or of each module on each GPU's machine."""
     parts: Parts = field(default_factory=dict, metadata=HIDDEN)
     """What the build is made of; empty if it could not be recorded."""
+    ran: Mapping[str, frozenset[int]] = field(default_factory=dict, metadata=HIDDEN)
+    """Lines of the tree's own files at which something was executed, by path, if asked for."""
     reaches: dict[Arch, Reach] = field(default_factory=dict)
     """Support of each GPU (``sm_121``)."""
     error: str = ""

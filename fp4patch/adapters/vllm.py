@@ -85,12 +85,15 @@ def _undefined(root: Path, parts: Parts, read: Callable[[Path], _Source]) -> str
     return ""
 
 
-def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
+def evaluate(
+    root: Path, build: Build, questions: Sequence[tuple[str, str]], *, traced: bool = False
+) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list."""
     read = cache(_read)
     lists = dict.fromkeys((cuda, a) for cuda, asked in questions for a in ([asked] if asked else _DETECTED.values()))
     with ThreadPoolExecutor(processors()) as pool:
-        rows = dict(zip(lists, pool.map(lambda one: _of_list(root, build, one[0], one[1], read), lists), strict=True))
+        made = pool.map(lambda one: _of_list(root, build, one, read, traced=traced), lists)
+        rows = dict(zip(lists, made, strict=True))
     on = {cuda: {gpu: rows[cuda, a] for gpu, a in _DETECTED.items()} for cuda, asked in questions if not asked}
     return tuple(rows[cuda, asked] if asked else _detected(on[cuda]) for cuda, asked in questions)
 
@@ -105,9 +108,12 @@ def _detected(rows: Mapping[Arch, BuildRow]) -> BuildRow:
     return BuildRow(cuda, "", tuple(sorted(kernels)), on=on, reaches=reaches)
 
 
-def _of_list(root: Path, build: Build, cuda: str, asked: str, read: Callable[[Path], _Source]) -> BuildRow:
+def _of_list(
+    root: Path, build: Build, question: tuple[str, str], read: Callable[[Path], _Source], *, traced: bool
+) -> BuildRow:
+    cuda, asked = question
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
-        made = configure(root, cuda, asked, Path(scratch))
+        made = configure(root, cuda, asked, Path(scratch), traced=traced)
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     archs = requested if made.error else {arch for archs in made.code.values() for arch in archs}
     nothing = dict.fromkeys(GPUS, Reach.NOTHING)
@@ -140,8 +146,9 @@ def gencode(arch_list: str) -> str:
     return " ".join(flags)
 
 
-def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
+def configure(tree: Path, cuda: str, arch_list: str, scratch: Path, *, traced: bool = False) -> BuildRow:
     """Evaluate the tree's CMakeLists.txt for a CUDA release and a TORCH_CUDA_ARCH_LIST; ``scratch`` is a directory.
+    ``traced``: CMake writes which commands it executes.
 
     Raises ToolchainError where this machine's cmake is missing, does not run, or is too old for the tree.
     """
@@ -172,10 +179,14 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
     script.write_text("\n".join([*lines, ""]))
     paths = {str(scratch): "build", str(tree.resolve()): "tree", str(tree): "tree"}
     row = BuildRow(cuda, arch_list, ())
+    trace = scratch / "trace"
+    own = {path.name for path in (tree / "CMakeLists.txt", *tree.glob("cmake/**/*.cmake"))} if traced else set()
+    options = [f"--trace-source={name}" for name in sorted(own)]
+    options += ["--trace-format=json-v1", f"--trace-redirect={trace}"] if traced else []
     for processor, prefix in _PROCESSORS.items():
         record.write_text("")
         try:
-            command: list[str | Path] = [program, f"-DRUN_PROCESSOR={processor}", "-P", script]
+            command: list[str | Path] = [program, *options, f"-DRUN_PROCESSOR={processor}", "-P", script]
             done = process.run_confined(command, scratch, limit=TIMEOUT, folder=tree)
         except TimeoutError as error:
             return BuildRow(cuda, arch_list, (), error=f"cmake {error.strerror}")
@@ -183,12 +194,28 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> BuildRow:
             raise ToolchainError(f"{program} {error.strerror}", help=REMEDY) from error
         told = record.read_text(encoding="utf-8", errors="replace")
         row = _recorded(row, told, paths, prefix)
+        row = replace(row, ran=_ran(tree, trace, row.ran))
         if done.status:
             _blame_cmake(program, told, done.err)
             return replace(row, error=_reason(done.err))
         if "\nprocessor\n" not in told:
             break
     return row
+
+
+# Example: {"args":["a"],"cmd":"set","file":"/tree/CMakeLists.txt","frame":1,"line":7,
+_TRACED = re.compile(r'"file":"([^"\\]*)",.*?"line":(\d+)')
+
+
+def _ran(tree: Path, trace: Path, before: Mapping[str, frozenset[int]]) -> Mapping[str, frozenset[int]]:
+    """Return the lines at which a command of the tree's began that CMake executed, and those of another run."""
+    found = {path: set(lines) for path, lines in before.items()}
+    for file, line in set(
+        _TRACED.findall(trace.read_text(encoding="utf-8", errors="replace")) if trace.is_file() else ()
+    ):
+        if Path(file).is_relative_to(tree):
+            found.setdefault(Path(file).relative_to(tree).as_posix(), set()).add(int(line))
+    return {path: frozenset(lines) for path, lines in found.items()}
 
 
 def _blame_cmake(program: str, record: str, said: str) -> None:

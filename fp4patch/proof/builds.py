@@ -1,10 +1,11 @@
 """Results of a tree's own build for arch lists, before and after the patches; no compiler is needed."""
 
+import ast
 import re
 import tempfile
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
@@ -14,6 +15,9 @@ from fp4patch.catalog.patch import BuildCheck, Patch
 from fp4patch.catalog.target import Build
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.lex_error import LexError
+from fp4patch.edits.cmake import parse
+from fp4patch.edits.language import language
 from fp4patch.edits.operation import Condition
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
@@ -28,6 +32,8 @@ class Evaluated:
 
     results: tuple[BuildResult, ...] = ()
     aside: tuple[SetAside, ...] = ()
+    ran: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Lines of the patched files at which the evaluation executed something, by path."""
 
 
 def check_id(patch: Patch, check: BuildCheck | Condition) -> str:
@@ -47,7 +53,7 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
         _link(pristine.root.resolve(), before, pristine.overlay)
         try:
             old = _rows(build, before, dict.fromkeys([*lists, *map(_reference, lists)]))
-            new = _rows(build, tree.root, lists)
+            new = _rows(build, tree.root, lists, traced=True)
         except ToolchainError as error:
             aside = (SetAside(check_id(patch, check), str(error)) for patch, check in checks)
             return Evaluated(aside=tuple(aside))
@@ -62,7 +68,37 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
             wrong = "; ".join(_mistakes(check, archs, others, was, now))
             detail = wrong or changes.pop((cuda, archs), "")  # the first check of a list names what else was changed
             results.append(BuildResult(check_id(patch, check), cuda, archs, _said(was), _said(now), detail))
-    return Evaluated(tuple(results), tuple(_unrecorded(tree.target.name, [*old.values(), *new.values()])))
+    unrecorded = _unrecorded(tree.target.name, [*old.values(), *new.values()])
+    files = {path for row in new.values() for path in row.ran}
+    ran = {path: frozenset[int]().union(*(row.ran.get(path, ()) for row in new.values())) for path in files}
+    return Evaluated(tuple(results), tuple(unrecorded), ran)
+
+
+def executed_lines(path: str, text: str, ran: Collection[int]) -> list[range]:
+    """Return the lines of a build file that an evaluation executed, from those at which a command or statement ran.
+
+    Of CMake, a command with all of its lines; ``else`` and what closes a block, of which CMake says nothing, if the
+    command before it or behind it ran. None of a text that is not understood.
+    """
+    try:
+        if language(path) == "cmake":
+            commands = parse(text).commands
+            spans = [range(one.line, one.line + text.count("\n", one.start, one.end) + 1) for one in commands]
+            known = [span.start in ran for span in spans]
+            silent = [one.name in _SILENT for one in commands]
+            for at in (at for at, is_silent in enumerate(silent) if is_silent and at):
+                known[at] = known[at - 1]
+            for at in (at for at in reversed(range(len(spans) - 1)) if silent[at]):
+                known[at] = known[at] or known[at + 1]
+            return [span for span, is_known in zip(spans, known, strict=True) if is_known]
+        parts = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+    except (LexError, SyntaxError, ValueError):
+        return []
+    simple = [range(one.lineno, (one.end_lineno or one.lineno) + 1) for one in parts if not hasattr(one, "body")]
+    return [span for span in simple if any(line in ran for line in span)] + [range(line, line + 1) for line in ran]
+
+
+_SILENT = frozenset(("else", "endif", "endforeach", "endwhile", "endfunction", "endmacro"))
 
 
 def _unrecorded(target: str, rows: Iterable[BuildRow]) -> Iterator[SetAside]:
@@ -79,11 +115,13 @@ def _unrecorded(target: str, rows: Iterable[BuildRow]) -> Iterator[SetAside]:
         yield SetAside(f"{target}/build", because)
 
 
-def _rows(build: Build, root: Path, lists: Iterable[str]) -> Mapping[tuple[str, str], BuildRow]:
+def _rows(
+    build: Build, root: Path, lists: Iterable[str], *, traced: bool = False
+) -> Mapping[tuple[str, str], BuildRow]:
     """Return the results of a build by CUDA release and arch list."""
     asked = [(cuda, archs) for cuda in (*build.cuda, _LATER) for archs in lists]
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
-    return dict(zip(asked, adapters.evaluate(root, build, written, parts=True), strict=True))
+    return dict(zip(asked, adapters.evaluate(root, build, written, parts=True, traced=traced), strict=True))
 
 
 def _reference(archs: str) -> str:

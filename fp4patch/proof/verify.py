@@ -6,9 +6,8 @@ the verdict is made of what they found (``result.py``). A probe that has nothing
 headers that are not at hand, is set aside, and the report states this.
 """
 
-import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,6 @@ from pathlib import Path
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import ALONE, Catalog, load
-from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import GB10, Arch, requested
@@ -183,7 +181,7 @@ def report(evidence: Evidence, began: float, *, strict: bool = False) -> VerifyR
         _judged(evidence, results),
         {
             **_lines_of_conditions(evidence.cuts),
-            **_lines_of_builds(subject.patches, evidence.built, folded.authors),
+            **_lines_of_builds(subject, evidence.built),
         },
         every_target=every_target,
     )
@@ -255,13 +253,13 @@ def _lines_of_conditions(cuts: Sequence[conditions.Cut]) -> dict[str, Sequence[r
     return {path: [span for cut in cuts if cut.path == path for span in cut.after] for path in {c.path for c in cuts}}
 
 
-def _lines_of_builds(
-    patches: Sequence[Patch], evaluated: builds.Evaluated, authors: Mapping[str, Collection[str]]
-) -> dict[str, Sequence[range]]:
-    """Return all lines of each file of a build that was evaluated for each patch that changed the file."""
+def _lines_of_builds(subject: Subject, evaluated: builds.Evaluated) -> dict[str, Sequence[range]]:
+    """Return the lines that were executed of each file of a build that was evaluated for each patch that changed it."""
+    patches, authors = subject.patches, subject.folded.authors
     checks = {result.check for result in evaluated.results}
     built = {
         named(patch) for patch in patches if any(builds.check_id(patch, check) in checks for check in patch.builds)
     }
     of_builds = [path for path in authors if built.issuperset(authors[path]) and language(path) in ("cmake", "python")]
-    return {path: [range(1, sys.maxsize)] for path in of_builds}
+    texts = {path: (subject.written.get(path) or b"").decode("utf-8", "replace") for path in of_builds}
+    return {path: builds.executed_lines(path, text, evaluated.ran.get(path, ())) for path, text in texts.items()}

@@ -125,7 +125,7 @@ def test_a_patch_that_makes_the_build_stop_fails(
     """The compiler of the release refuses a target that only the patched tree names."""
     patched = pristine_tree("vllm", "0.33.0").resolve()
 
-    def evaluate(root: Path, _build: object, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
+    def evaluate(root: Path, _build: object, questions: Sequence[tuple[str, str]], **_: bool) -> tuple[BuildRow, ...]:
         stops = "the nvcc of CUDA 12.8 does not support compute_121a" if root == patched else ""
         return tuple(BuildRow("12.8", asked, ("12.0a",), stops=stops) for _, asked in questions)
 
@@ -137,7 +137,7 @@ def test_a_patch_that_makes_the_build_stop_fails(
 
 
 def test_without_cmake_it_is_set_aside_with_the_reason(evaluated: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> None:
+    def missing(*_: object, **__: object) -> None:
         raise ToolchainError("there is no cmake", help="install one")
 
     monkeypatch.setattr("fp4patch.adapters.vllm.configure", missing)
