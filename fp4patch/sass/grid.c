@@ -6,7 +6,7 @@
 //   SASS_PARAMETERS  address in constant bank 0 of the parameters
 // Run as: grid LAUNCH RESULT THREADS
 //   LAUNCH  numbers of 32 bits: grid x, y, z; block x, y, z; reciprocal (0 exact, 1 up, 2 down, 3 any); poison; bytes of
-//           shared memory, of which so many are the kernel's own; how many bytes of constant bank 0 follow, and these; how
+//           shared memory, of which so many are the kernel's own; 1 if what nothing wrote there may be read; how many bytes of constant bank 0 follow, and these; how
 //           many arrays; of each its address and how many bytes it has (64 bits each), 1 if the kernel may write it, and
 //           its bytes
 //   RESULT  gets the arrays that may be written, one after another, and the lines (32 bits) of the conversions to E2M1
@@ -126,7 +126,7 @@ static uint64_t checked_aligned(const struct launch *launch, uint64_t address, u
 }
 
 // From sm_90 on the first KB of shared memory is the system's own: a kernel's variables begin behind it.
-static uint32_t shared_bytes;
+static uint32_t shared_bytes, unwritten;
 static uint8_t *shared_place(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line) {
   const uint32_t at = address - SASS_SHARED;
   if (at >= shared_bytes || bytes > shared_bytes - at) {
@@ -135,7 +135,7 @@ static uint8_t *shared_place(const struct launch *launch, uint32_t address, uint
   uint8_t *known = launch->block->known + at;
   if (store) {
     memset(known, 1, bytes);
-  } else if (memchr(known, 0, bytes)) {
+  } else if (!unwritten && memchr(known, 0, bytes)) {
     sass_stray(launch, "load from shared memory that nothing wrote", address, bytes, line);
   }
   return launch->block->shared + at;
@@ -784,13 +784,13 @@ static void take(FILE *file, void *to, uint64_t bytes) {
 }
 
 int main(int argc, char **argv) {
-  uint32_t head[10];
+  uint32_t head[11];
   FILE *file = argc == 4 ? fopen(argv[1], "rb") : NULL;
   if (!file) return 2;
   take(file, head, sizeof head);
-  reciprocal = head[6], poison = head[7], shared_bytes = head[8];
-  if (head[9] > sizeof bank) return 2;
-  take(file, bank, head[9]);
+  reciprocal = head[6], poison = head[7], shared_bytes = head[8], unwritten = head[9];
+  if (head[10] > sizeof bank) return 2;
+  take(file, bank, head[10]);
   take(file, &array_count, sizeof array_count);
   if (array_count > sizeof arrays / sizeof arrays[0]) return 2;
   for (uint32_t i = 0; i < array_count; ++i) {

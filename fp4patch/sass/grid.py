@@ -54,6 +54,8 @@ class Launch:
     poison: int = 0x2545F491
     shared: int = 0
     """Bytes of shared memory besides the kernel's own."""
+    unwritten: bool = False
+    """Whether a kernel may read shared memory that nothing wrote. Its content is poison, which must not matter."""
 
 
 def build(
@@ -84,7 +86,8 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], fro
     bank = _bank(kernel, launch)
     number = RECIPROCALS.index(launch.reciprocal)
     parts = [
-        struct.pack("<10I", *launch.grid, *launch.block, number, launch.poison, _shared(kernel, launch), len(bank)),
+        struct.pack("<8I", *launch.grid, *launch.block, number, launch.poison),
+        struct.pack("<3I", _shared(kernel, launch), launch.unwritten, len(bank)),
         bank,
     ]
     parts.append(struct.pack("<I", len(launch.arrays)))

@@ -232,12 +232,18 @@ def _store(bits: int) -> Emit:
 _STRONG = tuple(f".STRONG.{scope}" for scope in ("CTA", "SM", "GPU", "SYS"))
 
 
-@_entry(("LDC.U8", "LDCU.U8", "ULDC.U8"), _LOADS_CONSTANTS)
-def _load_constant_byte(o: Operands) -> list[Effect]:
-    to, place = o.to(), o.constant()
-    o.end()
-    word = o.loaded(replace(place, offset=place.offset & ~3), 0)
-    return _set(to, word >> 8 * (place.offset & 3) & 255)
+def _load_constant_byte(*, signed: bool) -> Emit:
+    def emit(o: Operands) -> list[Effect]:
+        to, place = o.to(), o.constant()
+        o.end()
+        word, before = o.loaded(replace(place, offset=place.offset & ~3), 0), 8 * (place.offset & 3)
+        return _set(to, sign_of(word << 24 - before, 24) if signed else word >> before & 255)
+
+    return emit
+
+
+_entry(("LDC.U8", "LDCU.U8", "ULDC.U8"), _LOADS_CONSTANTS)(_load_constant_byte(signed=False))
+_entry(("LDC.S8", "LDCU.S8", "ULDC.S8"), _LOADS_CONSTANTS)(_load_constant_byte(signed=True))
 
 
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
@@ -245,6 +251,8 @@ for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128",
         [f"LDG.E{_suffix}{kind}" for kind in ("", ".CONSTANT", ".SYS", ".CONSTANT.SYS", *_STRONG)],
         "PTX ISA, ld.global; .SYS and .STRONG are the scope in which it is ordered",
     )(_load(_bits))
+    _entry(f"LD.E{_suffix}", "PTX ISA, ld of a generic address: of an array")(_load(_bits))
+    _entry(f"ST.E{_suffix}", "PTX ISA, st to a generic address: of an array")(_store(_bits))
     _entry([f"STG.E{_suffix}{kind}" for kind in ("", ".SYS", *_STRONG)], "PTX ISA, st.global")(_store(_bits))
 
 
@@ -859,6 +867,8 @@ _gives("HADD2", "PTX ISA, add.f16x2", F["hadd2"], HALVES, HALVES)
 _gives("HMUL2", "PTX ISA, mul.f16x2", F["hmul2"], HALVES, HALVES)
 _BMUL2 = "PTX ISA, mul.rn.bf16x2: adding -0 changes nothing"
 _gives("HMUL2.BF16_V2", _BMUL2, lambda a, b: F["bfma2"](a, b, number(0x8000_8000)), BRAINS, BRAINS)
+_BADD2 = "PTX ISA, add.rn.bf16x2: multiplying by one changes nothing"
+_gives("HADD2.BF16_V2", _BADD2, lambda a, b: F["bfma2"](a, number(0x3F80_3F80), b), BRAINS, BRAINS)
 _BFMA2 = "PTX ISA, fma.rn.bf16x2; subnormals are kept"
 _gives(("HFMA2.BF16_V2", "HFMA2.MMA.BF16_V2"), _BFMA2, F["bfma2"], BRAINS, BRAINS, BRAINS)
 

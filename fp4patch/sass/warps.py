@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from fp4patch.sass.expressions import (
+    FALSE,
     FUNCTIONS,
     POISON,
+    TRUE,
     ZERO,
     Check,
     Effect,
@@ -518,14 +520,13 @@ _ATOMIC = {
 
 def _global_atomic(kind: str, *, result: bool) -> Emit:
     def emit(o: Operands) -> list[Effect]:
-        if result:
-            o.to_predicate()
+        done = o.to_predicate() if result else ""
         to = o.to() if result else []
         place, value = o.address(anywhere=True), o.word()
         other = o.word() if kind == "CAS" else ZERO
         o.end()
         old = F["global_atomic"](place, number(_KINDS.index(kind)), value, other)
-        return [Set(to[0] if to else "", old)]
+        return [Set(to[0] if to else "", old), *([Set(done, TRUE)] if done else [])]
 
     return emit
 
@@ -534,6 +535,19 @@ for (_name, _kind), _scope in product(_ATOMIC.items(), ("GPU", "SYS", "CTA")):
     _atom = "PTX ISA, atom.global and red.global"
     _enter(f"ATOMG.E.{_name}.STRONG.{_scope}", _atom, _global_atomic(_kind, result=True))
     _enter(f"REDG.E.{_name}.STRONG.{_scope}", _atom, _global_atomic(_kind, result=False))
+    _generic = "PTX ISA, atom to a generic address: of an array, where it is always done (the predicate: by experiment)"
+    _enter(f"ATOM.E.{_name}.STRONG.{_scope}", _generic, _global_atomic(_kind, result=True))
+
+
+def _is_shared(o: Operands) -> list[Effect]:
+    to = o.to_predicate()
+    o.to()
+    o.address(anywhere=True)
+    o.end()
+    return [Set(to, FALSE)] if to else []
+
+
+_enter("QSPC.E.S", "PTX ISA, isspacep.shared: a generic address is one of an array here, and any other an error", _is_shared)
 
 
 def _shared_atomic(kind: str) -> Emit:
@@ -575,9 +589,14 @@ _enter(
 )
 
 
-def _trap(o: Operands) -> list[Effect]:
-    o.drop()
-    return [Check(equal(ZERO, number(1)), "trap")]
+def _never(what: str) -> Emit:
+    def emit(o: Operands) -> list[Effect]:
+        o.drop()
+        return [Check(equal(ZERO, number(1)), what)]
+
+    return emit
 
 
-_enter(("BPT.TRAP", "BPT.DRAIN"), "CUDA Binary Utilities: breakpoint or trap: an error", _trap)
+_enter(("BPT.TRAP", "BPT.DRAIN"), "CUDA Binary Utilities: breakpoint or trap: an error", _never("trap"))
+_SPIN = "by experiment: ptxas exchanges a word of shared memory so behind QSPC, where addresses are generic; an error here"
+_enter(("ATOMS.CAST.SPIN", "ATOMS.CAST.SPIN.64"), _SPIN, _never("exchange in shared memory at a generic address"))
