@@ -419,6 +419,7 @@ _entry(("IADD3.X", "UIADD3.X"), _ADDS)(_iadd3_x)
 
 
 _gives("VIADD", "PTX ISA, add", add, SIGNED, SIGNED)
+_gives("IADD", "PTX ISA, add; ptxas of CUDA 13.1 and later", add, SIGNED, SIGNED)
 _SIGNED_PAIR, _SIGNED_WIDE = partial(PAIR, negation=True), partial(WIDE, negation=True)
 _gives(("IADD.64", "UIADD.64"), "PTX ISA, add.s64", add, _SIGNED_PAIR, _SIGNED_WIDE, words=2, family="IADD.64")
 

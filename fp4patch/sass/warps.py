@@ -547,7 +547,11 @@ def _is_shared(o: Operands) -> list[Effect]:
     return [Set(to, FALSE)] if to else []
 
 
-_enter("QSPC.E.S", "PTX ISA, isspacep.shared: a generic address is one of an array here, and any other an error", _is_shared)
+_enter(
+    "QSPC.E.S",
+    "PTX ISA, isspacep.shared: a generic address is one of an array here, and any other an error",
+    _is_shared,
+)
 
 
 def _shared_atomic(kind: str) -> Emit:
@@ -598,5 +602,7 @@ def _never(what: str) -> Emit:
 
 
 _enter(("BPT.TRAP", "BPT.DRAIN"), "CUDA Binary Utilities: breakpoint or trap: an error", _never("trap"))
-_SPIN = "by experiment: ptxas exchanges a word of shared memory so behind QSPC, where addresses are generic; an error here"
+_SPIN = (
+    "by experiment: ptxas exchanges a word of shared memory so behind QSPC, where addresses are generic; an error here"
+)
 _enter(("ATOMS.CAST.SPIN", "ATOMS.CAST.SPIN.64"), _SPIN, _never("exchange in shared memory at a generic address"))

@@ -149,6 +149,8 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("FCHK P0,R1,R2", {"r1": f(3), "r2": 0}, {"p0": 1}),
     ("HFMA2.BF16_V2 R0,-RZ.H0_H0,RZ.H0_H0,|R1|", {"r1": 0xFFC0BF80}, {"r0": 0x7FFF3F80}),
     ("HFMA2.BF16_V2 R0,R1,R2,R3", {"r1": 0x3F813F80, "r2": 0x3F813F80, "r3": 0x00013380}, {"r0": 0x3F823F80}),
+    ("HADD2.BF16_V2 R0,R1,-136,-136", {"r1": 0x43084309}, {"r0": 0x00003F80}),
+    ("HADD2.BF16_V2 R0,R1,R2", {"r1": 0x80003F80, "r2": 0x80003B80}, {"r0": 0x80003F80}),
     ("HFMA2.BF16_V2 R0,R1,1,1,-RZ", {"r1": 0x00018001}, {"r0": 0x00018001}),
     ("HFMA2.MMA.BF16_V2 R0,R1,R2,-RZ", {"r1": 0x3F808000, "r2": 0x40000000}, {"r0": 0x40008000}),
     ("HMNMX2.BF16_V2 R0,R1,R2,!PT", {"r1": 0x7FC03F80, "r2": 0xBF804000}, {"r0": 0xBF804000}),
@@ -222,6 +224,7 @@ OF_GRIDS: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("F2F.BF16.F32.RP R0,R1", {"r1": 0xBF80FFFF}, {"r0": 0x6B43BF80}),
     ("I2F.U64.RP R0,R2", {"r2": 1, "r3": 1 << 8}, {"r0": f(2**40) + 1}),
     ("FSEL R0,R1,+QNAN ,P0", {"r1": 5, "p0": 1}, {"r0": 5}),
+    ("IADD R0,R1,-0x20", {"r1": 0x10}, {"r0": 0xFFFFFFF0}),
     ("LDC R0,c[0x2][R1+0x4]", {"r1": 4}, {"r0": 33}),
     ("LDCU UR4,c[0x2][0x4]", {}, {"ur4": 22}),
 ]
@@ -229,6 +232,9 @@ OF_GRIDS: list[tuple[str, dict[str, int], dict[str, int]]] = [
 
 OF_WHOLE_KERNELS = {
     "LDC.U8",
+    "LDC.S8",
+    "LDCU.S8",
+    "ULDC.S8",
     "LDCU.U8",
     "ULDC.U8",
     "LDG.E.ENL2.256",

@@ -16,11 +16,13 @@ BASE = ("MOV R1,0x400", "S2R R0,SR_TID.X", "LDC.64 R2,c[0x0][0x380]")
 """Begin of the kernel's own shared memory, the thread, the array."""
 
 
-def executed(folder: Path, *rows: str, threads: int = 32, shared: int = 0x400 + 256) -> list[int]:
+def executed(
+    folder: Path, *rows: str, threads: int = 32, shared: int = 0x400 + 256, unwritten: bool = False
+) -> list[int]:
     """Words that a block of threads leaves in an array of 64, which begins as zeros."""
     kernel = translate(document(*BASE, *rows, "EXIT"), arch=ARCH, grid=True, shared=shared)
     out = grid.Array(OUT, bytes(256), writable=True)
-    launch = grid.Launch((1, 1, 1), (threads, 1, 1), struct.pack("<Q", OUT), (out,))
+    launch = grid.Launch((1, 1, 1), (threads, 1, 1), struct.pack("<Q", OUT), (out,), unwritten=unwritten)
     ((stored,), _) = grid.run(grid.build(folder, kernel, quick=True), kernel, launch)
     return list(struct.unpack("<64I", stored))
 
@@ -71,6 +73,27 @@ def test_a_mistake_has_its_address_its_instruction_and_its_thread(
 def test_a_word_of_shared_memory_may_be_read_where_it_was_written(tmp_path: Path) -> None:
     rows = ["IMAD R1,R0,0x4,R1", "STS [R1],R0", "LDS R4,[R1]", "IMAD.WIDE R2,R0,0x4,R2", "STG.E desc[UR4][R2.64],R4"]
     assert executed(tmp_path, *rows)[:33] == [*range(32), 0]
+
+
+def test_a_launch_can_admit_reads_of_what_nothing_wrote(tmp_path: Path) -> None:
+    rows = ["LDS R4,[R1]", "LOP3.LUT R4,R4,R4,RZ,0x3c,!PT", "STG.E desc[UR4][R2.64],R4"]
+    assert executed(tmp_path, *rows, unwritten=True)[0] == 0
+    with pytest.raises(SassError, match="load from shared memory of 4 bytes at 0x500"):
+        executed(tmp_path, "LDS R4,[R1+0x100]", unwritten=True)
+
+
+def test_a_generic_address_is_one_of_an_array(tmp_path: Path) -> None:
+    rows = [
+        "MOV R4,0x3f803f80",
+        "ATOM.E.ADD.BF16x2.RN.STRONG.GPU P0,RZ,desc[UR4][R2.64],R4",
+        "QSPC.E.S P1,RZ,[R2]",
+        "@P1 ATOMS.CAST.SPIN P1,[R2],R4,R5",
+        "LD.E R4,desc[UR4][R2.64]",
+        "@P0 ST.E desc[UR4][R2.64+0x4],R4",
+    ]
+    assert executed(tmp_path, *rows, threads=1)[:3] == [0x3F803F80, 0x3F803F80, 0]
+    with pytest.raises(SassError, match="stray load of 4 bytes at 0xfffffffc"):
+        executed(tmp_path, "LD.E R4,desc[UR4][R2.64+-0x4]")
 
 
 def test_all_that_wait_for_one_another_are_named(tmp_path: Path) -> None:
