@@ -203,7 +203,7 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path, *, traced: b
     return row
 
 
-# Example: {"args":["a"],"cmd":"set","file":"/tree/CMakeLists.txt","frame":1,"line":7,
+# Example: "file":"/tree/CMakeLists.txt","frame":1,"line":7
 _TRACED = re.compile(r'"file":"([^"\\]*)",.*?"line":(\d+)')
 
 
