@@ -35,7 +35,7 @@ def report_text(report: DoctorReport, *, details: bool) -> RenderableType:
     parts += [_project(project, details=details) for project in report.projects]
     parts += [compiled_text(binary, details=details) for binary in report.binaries]
     parts += [proof_text(proof) for proof in report.proofs]
-    for log in report.logs:
+    for log in (*report.logs, *report.lists):
         parts += [_findings(log.findings), Text(printable(log.name), style="bold"), Text()]
     return Group(*parts)
 

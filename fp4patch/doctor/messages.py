@@ -45,16 +45,21 @@ def messages() -> tuple[Message, ...]:
     return read_table(file, dict[str, tuple[Message, ...]])["message"]
 
 
-def examine(name: str, gpus: Sequence[Arch] = ()) -> FindingsReport:
-    """Read a log, or standard input for ``-``: what is wrong, then what it states about targets and backends.
-
-    ``gpus``: those that are asked about; empty if none is. UsageError where the log is not readable.
-    """
+def text_of(name: str) -> str:
+    """Return the text of a file, or of standard input for ``-``. UsageError where it is not readable."""
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}", help="check its name and permissions") from error
-    text = "\n".join(line[:_LONGEST] for line in _ESCAPES.sub("", content.decode(errors="replace")).split("\n"))
+    return _ESCAPES.sub("", content.decode(errors="replace"))
+
+
+def examine(name: str, whole: str, gpus: Sequence[Arch] = ()) -> FindingsReport:
+    """Return what is wrong by the text of a log, then what it states about targets and backends.
+
+    ``gpus``: those that are asked about; empty if none is.
+    """
+    text = "\n".join(line[:_LONGEST] for line in whole.split("\n"))
     known = [finding for _, finding in sorted(_known(text), key=lambda pair: pair[0])]
     help_text = "name the source tree, the build directory, or what was built"
     none = Finding(Level.NONE, "log", "none of the known messages is in it", help_text)

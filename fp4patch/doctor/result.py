@@ -120,10 +120,10 @@ class ProjectReport(Examined):
 
 @dataclass(frozen=True)
 class FindingsReport(Examined):
-    """Report on this machine, or on the log of a build or a program."""
+    """Report on this machine, on the log of a build or a program, or on a list of packages."""
 
     name: str
-    """The machine, ``Linux-6.14.0-x86_64-with-glibc2.39, Python /usr/bin/python3``, or the log."""
+    """The machine, ``Linux-6.14.0-x86_64-with-glibc2.39, Python /usr/bin/python3``, or the file."""
     findings: tuple[Finding, ...]
     answers: tuple[Answer, ...] = field(default=(), metadata=key("gpus"))
     """Answer for each GPU of the machine, if none of them has FP4 instructions."""
@@ -149,6 +149,8 @@ class DoctorReport(Report):
     """Images and directories that ``fp4patch build`` made: their labels and their proof."""
     logs: tuple[FindingsReport, ...] = ()
     """Logs of builds and programs: the first occurrence of each known message, in the order of the log."""
+    lists: tuple[FindingsReport, ...] = ()
+    """Lists of packages: the answer for each release that doctor knows, for each GPU."""
 
     def __add__(self, other: "DoctorReport") -> "DoctorReport":
         """Return one report on everything that both are about."""
@@ -160,7 +162,7 @@ class DoctorReport(Report):
     @shown()
     def verdict(self) -> Level:
         """Worst of all levels."""
-        parts: list[Examined | BinaryReport] = [*self.trees, *self.projects, *self.binaries, *self.logs]
+        parts: list[Examined | BinaryReport] = [*self.trees, *self.projects, *self.binaries, *self.logs, *self.lists]
         parts += [self.machine] if self.machine else []
         levels = [level for part in parts for level in part.levels]
         return worst([*levels, *(LEVELS[proof.verdict] for proof in self.proofs)])

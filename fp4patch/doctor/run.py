@@ -12,6 +12,7 @@ from packaging.requirements import Requirement as PackageRequirement
 from packaging.utils import canonicalize_name
 
 from fp4patch.binaries import registry
+from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all, is_at
@@ -19,12 +20,13 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import GB10, GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cuda import known_gpus
-from fp4patch.core.errors import NothingCompiledError, Refused, UsageError
+from fp4patch.core.errors import Fp4PatchError, NothingCompiledError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.wording import listed, suggested
 from fp4patch.doctor import (
     configured,
     gpus,
+    inputs,
     known_defects,
     machine,
     messages,
@@ -217,10 +219,15 @@ def _is_python(name: str) -> bool:
 
 
 def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorReport:
-    """Return what is known about one PATH: a Python, a log, a release, a source tree, a project, a build, or code."""
-    if messages.LOG.fullmatch(name) and (name == "-" or Path(name).is_file()):
-        _without_effect(question, "a log")
-        return DoctorReport(logs=(messages.examine(name, question.gpus if question.named else ()),))
+    """Return what is known about one PATH: a Python, log, list, release, source tree, project, build, or code."""
+    is_log = bool(messages.LOG.fullmatch(name))
+    if (is_log or name.endswith((".yml", ".yaml"))) and (name == "-" or Path(name).is_file()):
+        text = messages.text_of(name)
+        if (releases := inputs.read(name, text)) is not None:
+            return DoctorReport(lists=(_examine_list(name, releases, question, on_step),))
+        if is_log:
+            _without_effect(question, "a log")
+            return DoctorReport(logs=(messages.examine(name, text, question.gpus if question.named else ()),))
     if _is_python(name):
         return DoctorReport(examine_machine(question, name))
     if is_recorded(name, question):
@@ -229,6 +236,38 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
         return _examine_path(find(name), name, question, on_step)
     _without_effect(question, "a published wheel")
     return DoctorReport(binaries=tuple(_published(name, question, on_step)))
+
+
+def _examine_list(
+    name: str, releases: Sequence[inputs.Release], question: Question, on_step: OnProgress
+) -> FindingsReport:
+    """Return the report on a list of packages: for each that doctor knows, the answer for each GPU."""
+    if question.required:
+        raise UsageError("--require has no effect on a list of packages", help="name the release: vllm==VERSION")
+    known_ones = [one for one in releases if one.project in _projects()]
+    findings = [found for one in known_ones for found in _of_release(one, question, on_step)]
+    if not findings:
+        told = f"none of its {len(releases)} packages is one that doctor knows"
+        findings = [Finding(Level.NONE, "packages", told, "name a release: vllm==VERSION")]
+    return FindingsReport(name, tuple(findings))
+
+
+def _of_release(release: inputs.Release, question: Question, on_step: OnProgress) -> Iterator[Finding]:
+    """Yield the answer for each GPU, or why a release is not judged."""
+    subject = f"{release.project}=={release.version}" if release.version else release.project
+    if release.why:
+        help_text = f"name what is installed: its release ({release.project}==VERSION), its wheel, or the Python"
+        yield Finding(Level.NONE, subject, f"line {release.line}: not judged, {release.why}", help_text)
+        return
+    try:
+        found = examine(subject, question, on_step=on_step)
+    except Fp4PatchError as error:
+        yield Finding(Level.NONE, subject, f"line {release.line}: not judged, {error.message}", error.help)
+        return
+    for answer in (one for report in (*found.trees, *found.binaries) for one in report.answers):
+        verdict = answer.verdict.partition(" (")[0]
+        said = "with a reservation" if answer.level is Level.YELLOW else answer.answer.replace("-", " ")
+        yield Finding(answer.level, subject, f"{answer.gpu} {said}: {verdict}", answer.todo)
 
 
 def _examine_path(path: Path | None, name: str, question: Question, on_step: OnProgress) -> DoctorReport:

@@ -29,6 +29,7 @@ from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.store import cache_dir, scratch, sha256
 
 CHECK_NETWORK = "check the network, HTTPS_PROXY and `pip config list`: fp4patch uses pip's index, proxy and certificate"
+CHECK_NAME = "check the project's name, and `pip config list` for its index"
 UNAVAILABLE = (requests.RequestException, NoSuchProjectError, UnsupportedRepoVersionError, ValueError)
 """Exceptions for an index that does not answer, does not have the project, or returns no list of its files."""
 
@@ -104,7 +105,7 @@ def project_files(project: str, filename: str = "") -> Iterator[tuple[list[Distr
     With ``filename`` it is the first index that has this file.
     """
     config = index_config()
-    reasons = []
+    reasons, is_unknown = [], True
     for url in config.urls:
         with requests.Session() as session:
             session.verify = config.cert or True
@@ -113,13 +114,18 @@ def project_files(project: str, filename: str = "") -> Iterator[tuple[list[Distr
                 files = PyPISimple(url, session=session).get_project_page(project, timeout=60).packages
             except UNAVAILABLE as error:
                 reasons.append(cause_of(error))
+                is_unknown &= isinstance(error, NoSuchProjectError)
                 continue
+            is_unknown = False
             if filename and all(file.filename != filename for file in files):
                 reasons.append(f"{project} has no such file there")
                 continue
             yield files, session
             return
-    raise SourceError(f"no package index has {filename or project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
+    raise SourceError(
+        f"no package index has {filename or project}: {'; '.join(reasons)}",
+        help=CHECK_NAME if is_unknown else CHECK_NETWORK,
+    )
 
 
 def cause_of(error: Exception) -> str:

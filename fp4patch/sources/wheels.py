@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO
 
 import requests
@@ -29,7 +29,7 @@ def published(
     SourceError: no index answers. UsageError: there is no such wheel.
     """
     project = text.partition("-")[0] if text.endswith(".whl") else Requirement(text).name
-    with project_files(project) as (files, session):
+    with _files_of(project, known) as (files, session):
         wheels = {file.filename: file for file in files if file.package_type == "wheel"}
         name = text if text in wheels else _chosen(list(wheels), text, machine)
         if not name:
@@ -40,6 +40,20 @@ def published(
                 yield name, file, os.fstat(file.fileno()).st_size
         except requests.RequestException as error:
             raise SourceError(f"cannot read {name}: {cause_of(error)}", help=CHECK_NETWORK) from error
+
+
+@contextmanager
+def _files_of(project: str, known: Collection[str]) -> Iterator[tuple[list[DistributionPackage], requests.Session]]:
+    """Yield what ``project_files`` yields; where no index has the project, advise a known one of nearly its name."""
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(project_files(project))
+        except SourceError as error:
+            is_known = canonicalize_name(project) in known
+            raise SourceError(
+                error.message, help=error.help if is_known else suggested(project, known, error.help)
+            ) from error
+        yield found
 
 
 def _help(project: str, names: list[str], known: Collection[str]) -> str:

@@ -92,6 +92,7 @@ def test_a_requirement_is_answered_by_the_wheel_for_each_gpus_machine(
     [
         ("fp4thing==3", 2, "no wheel of fp4thing==3"),
         ("nothing==1", 1, "no package index has nothing"),
+        ("vlmm==1", 1, "did you mean vllm? check the project's name"),
         ("fp4thing-9-py3-none-any.whl", 2, "no wheel of"),
     ],
 )

@@ -1,0 +1,191 @@
+"""Lists of packages that people have: requirements.txt, ``pip freeze``, ``pip list``, ``conda list``, environment.yml.
+
+A list is recognised by its content. Each reader gives the same: the packages, which release of each is pinned and
+where, and otherwise why its wheel cannot be known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+LOCAL = "a local version, which the package index does not have"
+ELSEWHERE = "not from the package index"
+CONDA = "conda's own build, whose code may differ from the wheel's"
+UNPINNED = "no exact version"
+INDEX = "the list names another index, whose wheel may be another one"
+CONDITION = "installed under a condition only"
+
+_NAMED = re.compile(r".*(requirements|constraints|freeze).*\.txt", re.IGNORECASE)
+"""Names that say that a file is a list of requirements, if it has a single one."""
+_COMMENT = re.compile(r"(^|\s)#.*")
+# Example: --extra-index-url https://example.com/simple
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:[= ]\S.*)?|-[rcief]\S.*")
+# Example: --index-url=https://example.com/simple
+_INDEX = re.compile(r"(-i|--index-url|--extra-index-url|-f|--find-links|--no-index)(?![\w-])")
+# Example: --hash=sha256:0123
+_OF_REQUIREMENT = re.compile(r"\s+--[a-z-]+[= ].*")
+# Example: git+https://example.com/owner/name.git@v1#egg=name
+_ADDRESS = re.compile(r"(?:[a-z+]+:|\.{0,2}/)\S*|\S+\.whl")
+# Example: # Name                    Version                   Build  Channel
+_CONDA_HEAD = re.compile(r"#?\s*Name\s+Version\s+Build\b.*")
+# Example: Package    Version   Editable project location
+_PIP_HEAD = re.compile(r"Package\s+Version\b.*")
+# Example: vllm    0.11.0    pypi_0    pypi
+_ROW = re.compile(r"([A-Za-z_][\w.-]*)\s+(\d[\w.+!-]*)(?:\s+(\S.*))?")
+# Example: conda-forge::vllm>=0.11=cuda*
+_CONDA_SPEC = re.compile(r"(?:\S+::)?([A-Za-z_][\w.-]*)(?:[\s=<>!~\[].*)?")
+
+
+@dataclass(frozen=True)
+class Release:
+    """One package of a list."""
+
+    project: str
+    version: str
+    """Exact version; empty if the list names none, or if its wheel cannot be known."""
+    line: int
+    why: str = ""
+    """Why there is no version."""
+
+
+def read(name: str, text: str) -> tuple[Release, ...] | None:
+    """Return the packages of a list, each under its normalized name; None: the text is no such list."""
+    if PurePath(name).suffix in (".yml", ".yaml"):
+        return _environment(text)
+    return _table(text) or _requirements(text.splitlines(), named=bool(_NAMED.fullmatch(PurePath(name).name)))
+
+
+def _table(text: str) -> tuple[Release, ...] | None:
+    """Return the packages of ``conda list`` or ``pip list``."""
+    lines = text.splitlines()
+    begins = (n for n, line in enumerate(lines) if _CONDA_HEAD.fullmatch(line) or line.strip() and line[0] != "#")
+    head = next(begins, len(lines))
+    is_conda = head < len(lines) and bool(_CONDA_HEAD.fullmatch(lines[head]))
+    if not is_conda and not (head < len(lines) and _PIP_HEAD.fullmatch(lines[head])):
+        return None
+    found = []
+    for number, line in enumerate(lines[head + 1 :], head + 2):
+        if not line.strip(" -") or line.startswith("#"):
+            continue
+        row = _ROW.fullmatch(line.strip())
+        if not row:
+            return None
+        of_conda = is_conda and (row[3] or "").split()[-1:] != ["pypi"]
+        why = CONDA if of_conda else ELSEWHERE if row[3] and not is_conda else ""
+        found.append(_release(row[1], row[2], number, why))
+    return tuple(found) or None
+
+
+def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple[Release, ...] | None:
+    """Return the packages of a requirements.txt; of one whose name does not say so, if two have a release or address."""
+    found, indexes = [], False
+    for number, line in _logical(lines, first):
+        if _OPTION.fullmatch(line):
+            indexes |= bool(_INDEX.match(line))
+            editable = re.fullmatch(r"(?:-e|--editable)[= ]?\s*(\S+)", line)
+            if editable and (release := _addressed(editable[1], number)):
+                found.append(release)
+            continue
+        release = _requirement(_OF_REQUIREMENT.sub("", line), number)
+        if release is None:
+            return None
+        found.append(release)
+    telling = [one for one in found if one.why != UNPINNED]
+    if not found or not (named or len(telling) > 1):
+        return None
+    if indexes:
+        found = [Release(one.project, "", one.line, one.why or INDEX) for one in found]
+    return tuple(found)
+
+
+def _logical(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
+    """Yield each line with its number, without comments: one that ends in a backslash goes on in the next."""
+    begun, begin = "", 0
+    for number, line in enumerate(lines, first):
+        begin = begin if begun else number
+        if line.endswith("\\") and not line.lstrip().startswith("#"):
+            begun += line[:-1] + " "
+            continue
+        whole, begun = _COMMENT.sub("", begun + line).strip(), ""
+        if whole:
+            yield begin, whole
+    if rest := _COMMENT.sub("", begun).strip():
+        yield begin, rest
+
+
+def _requirement(text: str, line: int) -> Release | None:
+    try:
+        wanted = Requirement(text)
+    except InvalidRequirement:
+        return _addressed(text, line) if _ADDRESS.fullmatch(text) else None
+    exact = [one.version for one in wanted.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
+    version = exact[0] if len(exact) == len(wanted.specifier) == 1 else ""
+    why = ELSEWHERE if wanted.url else "" if version else UNPINNED
+    return _release(wanted.name, version, line, why or (CONDITION if wanted.marker else ""))
+
+
+def _addressed(text: str, line: int) -> Release:
+    """Return the package at an address: what ``#egg=`` says, a wheel's project, or the last part of the path."""
+    address, _, fragment = text.partition("#")
+    egg = re.search(r"(?:^|&)egg=([\w.-]+)", fragment)
+    last = address.rstrip("/").rpartition("/")[2]
+    try:
+        name: str = parse_wheel_filename(last)[0]
+    except InvalidWheelFilename:
+        name = re.sub(r"@.*|\.git\b.*", "", last)
+    return _release(egg[1] if egg else name, "", line, ELSEWHERE)
+
+
+def _release(name: str, version: str, line: int, why: str) -> Release:
+    why = why or (LOCAL if "+" in version else "")
+    return Release(canonicalize_name(name), "" if why else version, line, why)
+
+
+def _environment(text: str) -> tuple[Release, ...] | None:
+    """Return the packages of conda's environment.yml: its own, and those that pip installs."""
+    if not re.search(r"^dependencies:", text, re.MULTILINE):
+        return None
+    try:
+        from ruamel.yaml import YAML  # noqa: PLC0415 - the extra brings it
+        from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+    except ImportError:
+        return None
+    try:
+        root = YAML(typ="rt").compose(text)
+    except (YAMLError, AttributeError):
+        return None
+    keys = _entries(root)
+    listed = keys.get("dependencies")
+    if listed is None or listed.id != "sequence":
+        return None
+    found: list[Release] = []
+    for item in listed.value:
+        if item.id == "scalar" and (spec := _CONDA_SPEC.fullmatch(item.value.strip())):
+            found.append(_release(spec[1], "", item.start_mark.line + 1, CONDA))
+            continue
+        of_pip = _entries(item).get("pip")
+        if of_pip is None or of_pip.id != "sequence":
+            return None
+        lines = {one.start_mark.line + 1: str(one.value) for one in of_pip.value}
+        own = [
+            release
+            for number, line in lines.items()
+            for release in _requirements([line], named=True, first=number) or ()
+        ]
+        if any(map(_INDEX.match, lines.values())):
+            own = [Release(one.project, "", one.line, one.why or INDEX) for one in own]
+        found += own
+    return tuple(found) or None
+
+
+def _entries(node: Any) -> dict[str, Any]:
+    if node is None or node.id != "mapping":
+        return {}
+    return {key.value: value for key, value in node.value if key.id == "scalar"}

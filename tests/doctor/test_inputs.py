@@ -1,0 +1,150 @@
+"""Lists of packages: what each reader gives, what is no list, and the answers for the pinned releases."""
+
+import json
+from pathlib import Path
+
+import pytest
+from test_published import index, published
+
+from fp4patch import cli
+from fp4patch.doctor import inputs, run
+
+__all__ = ["published"]
+
+PIP_FREEZE = """\
+aiohttp==3.13.2
+vllm==0.33.0
+flashinfer-python @ file:///tmp/flashinfer_python-0.6.6-py3-none-any.whl
+torch==2.11.0+cu130
+-e git+https://github.com/sgl-project/sglang@0123456#egg=sglang&subdirectory=python
+"""
+REQUIREMENTS = """\
+# made by uv pip compile
+--extra-index-url https://download.pytorch.org/whl/cu130
+vllm==0.33.0 \\
+    --hash=sha256:00
+sglang>=0.5  # any
+numpy
+"""
+CONDA_LIST = """\
+# packages in environment at /opt/conda/envs/serve:
+#
+# Name                    Version                   Build  Channel
+numpy                     2.3.4           py312h33ff503_0    conda-forge
+vllm                      0.11.0          cuda129py312h0_0    conda-forge
+sglang                    0.5.6                    pypi_0    pypi
+"""
+PIP_LIST = """\
+Package           Version        Editable project location
+----------------- -------------- -------------------------
+numpy             2.3.4
+sglang            0.5.6          /home/me/sglang/python
+vllm              0.33.0
+"""
+ENVIRONMENT = """\
+name: serve
+channels: [conda-forge]
+dependencies:
+  - python=3.12
+  - conda-forge::vllm>=0.11
+  - pip
+  - pip:
+      - sglang==0.5.6
+      - flashinfer-python
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "freeze.txt",
+            PIP_FREEZE,
+            [
+                ("aiohttp", "3.13.2", 1, ""),
+                ("vllm", "0.33.0", 2, ""),
+                ("flashinfer-python", "", 3, inputs.ELSEWHERE),
+                ("torch", "", 4, inputs.LOCAL),
+                ("sglang", "", 5, inputs.ELSEWHERE),
+            ],
+        ),
+        (
+            "requirements.txt",
+            REQUIREMENTS,
+            [("vllm", "", 3, inputs.INDEX), ("sglang", "", 5, inputs.UNPINNED), ("numpy", "", 6, inputs.UNPINNED)],
+        ),
+        (
+            "list.txt",
+            CONDA_LIST,
+            [("numpy", "", 4, inputs.CONDA), ("vllm", "", 5, inputs.CONDA), ("sglang", "0.5.6", 6, "")],
+        ),
+        ("-", PIP_LIST, [("numpy", "2.3.4", 3, ""), ("sglang", "", 4, inputs.ELSEWHERE), ("vllm", "0.33.0", 5, "")]),
+        (
+            "environment.yml",
+            ENVIRONMENT,
+            [
+                ("python", "", 4, inputs.CONDA),
+                ("vllm", "", 5, inputs.CONDA),
+                ("pip", "", 6, inputs.CONDA),
+                ("sglang", "0.5.6", 8, ""),
+                ("flashinfer-python", "", 9, inputs.UNPINNED),
+            ],
+        ),
+        ("requirements-gpu.txt", "vllm==0.33.*", [("vllm", "", 1, inputs.UNPINNED)]),
+        ("requirements.txt", 'vllm==0.33.0; sys_platform == "linux"', [("vllm", "", 1, inputs.CONDITION)]),
+        ("requirements.txt", "./vllm-0.33.0-cp312-cp312-linux_x86_64.whl", [("vllm", "", 1, inputs.ELSEWHERE)]),
+    ],
+)
+def test_each_reader_gives_packages_releases_and_lines(
+    name: str, text: str, expected: list[tuple[str, str, int, str]]
+) -> None:
+    found = inputs.read(name, text)
+    assert [(one.project, one.version, one.line, one.why) for one in found or ()] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("build.txt", "Killed\nKilled\n"),
+        ("build.txt", "vllm==0.33.0\n"),
+        ("build.log", "Collecting vllm==0.33.0\n  Downloading vllm-0.33.0.whl\n"),
+        ("-", ""),
+        ("requirements.txt", "ptxas error: Feature 'cvt' not supported on .target 'sm_120'\n"),
+        ("Chart.yaml", "name: a\ndependencies:\n  - name: redis\n    version: 1.0\n"),
+        ("broken.yml", "dependencies: [\n"),
+        ("ci.yml", "dependencies:\n  pip: [vllm==1]\n"),
+    ],
+)
+def test_what_is_no_list_stays_what_it_is(name: str, text: str) -> None:
+    assert inputs.read(name, text) is None
+
+
+def test_a_list_is_answered_by_its_releases_a_line_for_each_gpu(
+    published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_projects", lambda: frozenset(("fp4thing", "vllm", "sglang")))
+    monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "requirements.txt"
+    file.write_text("fp4thing==2.0\nvllm>=0.11\nsglang==9\nnumpy==2.3.4\n")
+    with index(published, []) as url:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+        assert cli.run(["doctor", str(file)]) == 0
+        out = capsys.readouterr().out
+        assert "✓ fp4thing==2.0: sm_120 yes: FP4 in hardware\n✓ fp4thing==2.0: sm_121 yes: FP4 in hardware\n" in out
+        assert "? vllm: line 2: not judged, no exact version" in out
+        assert "? sglang==9: line 3: not judged, no package index has sglang" in out
+        assert "numpy" not in out
+        file.write_text("fp4thing==1.0\n")
+        assert cli.run(["doctor", "--json", "--for", "gb10", str(file)]) == 1
+        (listed,) = json.loads(capsys.readouterr().out)["lists"]
+        assert [one["level"] for one in listed["findings"]] == ["red"]
+        assert cli.run(["doctor", "--require", "gb10", str(file)]) == 2
+
+
+def test_a_list_without_a_known_package_and_a_log_are_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "requirements.txt").write_text("numpy==2.3.4\nscipy\n")
+    assert cli.run(["doctor", str(tmp_path / "requirements.txt")]) == 1
+    assert "none of its 2 packages is one that doctor knows" in capsys.readouterr().out
