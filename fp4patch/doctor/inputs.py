@@ -65,7 +65,7 @@ def read(name: str, text: str) -> tuple[Release, ...] | None:
 def _table(text: str) -> tuple[Release, ...] | None:
     """Return the packages of ``conda list`` or ``pip list``."""
     lines = text.splitlines()
-    begins = (n for n, line in enumerate(lines) if _CONDA_HEAD.fullmatch(line) or line.strip() and line[0] != "#")
+    begins = (n for n, line in enumerate(lines) if _CONDA_HEAD.fullmatch(line) or (line.strip() and line[0] != "#"))
     head = next(begins, len(lines))
     is_conda = head < len(lines) and bool(_CONDA_HEAD.fullmatch(lines[head]))
     if not is_conda and not (head < len(lines) and _PIP_HEAD.fullmatch(lines[head])):
@@ -84,7 +84,7 @@ def _table(text: str) -> tuple[Release, ...] | None:
 
 
 def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple[Release, ...] | None:
-    """Return the packages of a requirements.txt; of one whose name does not say so, if two have a release or address."""
+    """Return the packages of a requirements.txt; of one without such a name, if two have a release or address."""
     found, indexes = [], False
     for number, line in _logical(lines, first):
         if _OPTION.fullmatch(line):

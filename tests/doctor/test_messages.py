@@ -13,7 +13,7 @@ from cubins import CONVERTS, MULTIPLIES
 from fp4patch import cli
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import Arch
-from fp4patch.doctor.messages import Message, examine, messages
+from fp4patch.doctor.messages import Message, examine, messages, text_of
 from fp4patch.proof.toolchain import Toolchain
 from tools.pages.messages import page
 
@@ -38,7 +38,7 @@ def test_the_message_of_the_compiler_is_found_in_its_own_log(
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode
     (tmp_path / "build.log").write_text(f"[1/2] {' '.join(command)}\n{ran.stdout}{ran.stderr}ninja: build stopped\n")
-    first, *others = examine("build.log", (tmp_path / "build.log").read_text()).findings
+    first, *others = examine("build.log", text_of(str(tmp_path / "build.log"))).findings
     assert first.cause.startswith(title)
     assert first.found.startswith((ran.stdout + ran.stderr).splitlines()[0])
     assert {finding.subject for finding in others} <= {"targets"}
@@ -46,7 +46,7 @@ def test_the_message_of_the_compiler_is_found_in_its_own_log(
 
 def causes(text: str, tmp_path: Path, *gpus: Arch) -> list[Finding]:
     (tmp_path / "a.log").write_text(f"begin\n{text}\nend\n")
-    return list(examine("a.log", (tmp_path / "a.log").read_text(), gpus).findings)
+    return list(examine("a.log", text_of(str(tmp_path / "a.log")), gpus).findings)
 
 
 @pytest.mark.parametrize("message", messages(), ids=lambda one: one.title)
@@ -249,7 +249,7 @@ def test_the_core_dump_decides_and_not_the_stack_of_python(tmp_path: Path) -> No
 
 def test_a_log_of_another_language_or_of_no_text_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(b"\xff\xfe\0" * 2000 + b"\nno kernel image is available\n" + b"[" * 9000)
-    (finding,) = examine("a.log", (tmp_path / "a.log").read_text()).findings
+    (finding,) = examine("a.log", text_of(str(tmp_path / "a.log"))).findings
     assert finding.subject == "line 2"
 
 
