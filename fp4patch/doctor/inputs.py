@@ -89,9 +89,8 @@ def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple
     for number, line in _logical(lines, first):
         if _OPTION.fullmatch(line):
             indexes |= bool(_INDEX.match(line))
-            editable = re.fullmatch(r"(?:-e|--editable)[= ]?\s*(\S+)", line)
-            if editable and (release := _addressed(editable[1], number)):
-                found.append(release)
+            if editable := re.fullmatch(r"(?:-e|--editable)[= ]?\s*(\S+)", line):
+                found.append(_addressed(editable[1], number))
             continue
         release = _requirement(_OF_REQUIREMENT.sub("", line), number)
         if release is None:

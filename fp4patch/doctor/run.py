@@ -264,7 +264,9 @@ def _of_release(release: inputs.Release, question: Question, on_step: OnProgress
     except Fp4PatchError as error:
         yield Finding(Level.NONE, subject, f"line {release.line}: not judged, {error.message}", error.help)
         return
-    for answer in (one for report in (*found.trees, *found.binaries) for one in report.answers):
+    answers = [one for tree in found.trees for one in tree.answers]
+    answers += [one for binary in found.binaries for one in binary.answers]
+    for answer in answers:
         verdict = answer.verdict.partition(" (")[0]
         said = "with a reservation" if answer.level is Level.YELLOW else answer.answer.replace("-", " ")
         yield Finding(answer.level, subject, f"{answer.gpu} {said}: {verdict}", answer.todo)
