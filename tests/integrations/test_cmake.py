@@ -53,27 +53,68 @@ def test_what_is_fetched_is_patched_and_a_second_configure_changes_nothing(proje
     assert header.stat().st_mtime_ns == changed  # so that nothing is compiled again
 
 
-def test_another_tag_in_an_old_build_directory_takes_the_command_of_the_page(project: Path) -> None:
-    """CMake stashes the patches, and cannot put them back: upstream changed the patched lines."""
-    assert configure(project).returncode == 0
+def upstream_changes_the_patched_lines(project: Path) -> None:
+    """A tag `next` in the repository."""
     repository = Path(re.findall(r"GIT_REPOSITORY file://(\S+)", (project / "CMakeLists.txt").read_text())[0])
     header = repository / HEADER
     changed = [f"{line} // upstream's" if "float_e2m1_t" in line else line for line in header.read_text().split("\n")]
     header.write_text("\n".join(changed))
     git(repository, "commit", "-qam", "next")
     git(repository, "tag", "next")
+
+
+def updating(project: Path, tag: str) -> None:
+    """The project's lines become those of the page on upgrades, for a tag."""
     lists = project / "CMakeLists.txt"
-    lists.write_text(lists.read_text().replace("GIT_TAG v4.5.0", "GIT_TAG next"))
-    failed = configure(project)
-    assert failed.returncode != 0
-    assert "Failed to unstash changes" in failed.stdout + failed.stderr
+    (address,) = re.findall(r"GIT_REPOSITORY (\S+)", lists.read_text())
     page = (Path(__file__).parents[2] / "docs/upgrade.md").read_text(encoding="utf-8")
-    (take_back,) = re.findall(r"^ {4}fp4patch (revert) build/_deps/cutlass-src$", page, re.MULTILINE)
-    assert cli.run([take_back, str(fetched(project))]) == 0
+    (text,) = re.findall(r"^```cmake\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    text = re.sub(r"(?<=GIT_REPOSITORY )\S+", address, text)
+    text, changed = re.subn(r"(?<=set\(CUTLASS_TAG )[^)]+", tag, text)
+    assert changed == 1
+    lists.write_text(
+        "cmake_minimum_required(VERSION 3.28)\nproject(user LANGUAGES NONE)\ninclude(FetchContent)\n"
+        f"{text}FetchContent_MakeAvailable(cutlass)\n"
+    )
+
+
+@pytest.mark.parametrize("before", ["the page's lines", "a failed update"])
+def test_another_tag_in_an_old_build_directory_takes_one_configure(project: Path, before: str) -> None:
+    """CMake's own update stashes the patches, and cannot put them back: upstream changed the patched lines."""
+    if before == "the page's lines":
+        updating(project, "v4.5.0")
+    assert configure(project).returncode == 0
+    upstream_changes_the_patched_lines(project)
+    if before == "a failed update":
+        lists = project / "CMakeLists.txt"
+        lists.write_text(lists.read_text().replace("GIT_TAG v4.5.0", "GIT_TAG next"))
+        failed = configure(project)
+        assert failed.returncode != 0
+        assert "Failed to unstash changes" in failed.stdout + failed.stderr
+    updating(project, "next")
     again = configure(project)
     assert again.returncode == 0, again.stderr
     assert cli.run(["apply", "--check", "--variant", "next3", str(fetched(project))]) == 0
-    assert "// upstream's" in (fetched(project) / HEADER).read_text()
+    header = fetched(project) / HEADER
+    assert "// upstream's" in header.read_text()
+    assert "fp4patch" in header.read_text()
+    changed = header.stat().st_mtime_ns
+    assert configure(project).returncode == 0
+    assert header.stat().st_mtime_ns == changed
+
+
+def test_an_edit_in_a_patched_line_ends_the_update_in_fp4patchs_words(project: Path) -> None:
+    updating(project, "v4.5.0")
+    assert configure(project).returncode == 0
+    upstream_changes_the_patched_lines(project)
+    header = fetched(project) / HEADER
+    mine = header.read_text() + "// mine\n"
+    header.write_text(mine)
+    updating(project, "next")
+    refused = configure(project)
+    assert refused.returncode != 0
+    assert HEADER in refused.stdout + refused.stderr
+    assert header.read_text() == mine
 
 
 def test_a_source_that_the_patches_do_not_fit_ends_the_configure_in_fp4patchs_words(project: Path) -> None:
