@@ -4,8 +4,8 @@ import ast
 import builtins
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from fp4patch.core.arch import Arch
@@ -44,7 +44,7 @@ def macros_since(before: Texts, after: Texts) -> Iterator[tuple[str, int, str]]:
     for path, line, word in new_lines(before, after, _in_expressions):
         old = lex(before.get(path, ""))
         used = {word for at, word in enumerate(old.words) if old.directive_of[at] < 0}
-        if word not in used | own:
+        if word not in used | own | set(_declared(lex(after[path]))):
             yield path, line, word
 
 
@@ -157,6 +157,35 @@ def _in_expressions(source: Source) -> Iterator[_Line]:
     for at, (word, after) in enumerate(pairwise((*source.words, ""))):
         if _MACRO.fullmatch(word) and source.directive_of[at] < 0 and not after.isidentifier():
             yield source.line(source.starts[at]), word
+
+
+def _declared(source: Source) -> Iterator[str]:
+    """Yield the names of the enumerators and constants that code declares. With a macro of that name, which would have
+    a value in its place, the declaration would not compile."""
+    words = [word for at, word in enumerate(source.words) if source.directive_of[at] < 0]
+    opened: list[bool] = []  # of each bracket: whether it is that of an enumeration's members
+    for at, (last, word, after) in enumerate(zip(("", *words), words, (*words[1:], ""), strict=False)):
+        if word in _PAIRS:
+            opened.append(word == "{" and _ENUM in _head(words, at))
+        elif word in _PAIRS.values():
+            del opened[-1:]
+        elif word.isidentifier():
+            head = _head(words, at)
+            bound = after == "=" and words[at + 2 : at + 3] != ["="]
+            begun = after in ("{", "[") and "=" not in head and (last.isidentifier() or last in ("*", "&", ">"))
+            member = opened[-1:] == [True] and last in ("{", ",")
+            if member or ((bound or begun) and not _CONSTANT.isdisjoint(head)):
+                yield word
+
+
+_PAIRS = {"{": "}", "(": ")", "[": "]"}
+_ENUM = "enum"
+_CONSTANT = frozenset(("constexpr", "const"))
+
+
+def _head(words: Sequence[str], at: int) -> list[str]:
+    """Return the words of a declaration that are before one of its own."""
+    return list(takewhile(lambda word: word not in (";", "{", "}", "(", ")"), reversed(words[:at])))
 
 
 _PURE = frozenset((

@@ -17,6 +17,7 @@ from fp4patch.core.lex_error import LexError
 from fp4patch.core.results import Problem
 from fp4patch.core.tree_path import CXX
 from fp4patch.cxx.tokens import lex
+from fp4patch.edits.cmake import parse
 from fp4patch.edits.language import language
 from fp4patch.edits.new_macros import (
     asked_since,
@@ -107,11 +108,25 @@ def _of_machines(path: str, before: str, after: str, cuts: Sequence[Cut]) -> Ite
 
 def _of_builds(path: str, before: str, after: str, cuts: Sequence[Cut]) -> Iterator[Problem]:
     """Yield the problems of variables and commands. What a condition's program defines is what that code calls."""
-    own = {cut: cut.shim.read_text(encoding="utf-8") for cut in cuts if cut.shim.suffix == ".cmake"}
+    own = {cut: set(_commands(cut.shim.read_text("utf-8"))) for cut in cuts if cut.shim.suffix == ".cmake"}
     for line, name in variables_since(before, after):
-        here = (text for cut, text in own.items() if any(line in span for span in cut.after))
-        if not any(name.endswith("(") and f"\nfunction({name[:-1]}" in text for text in here):
+        here = (names for cut, names in own.items() if any(line in span for span in cut.after))
+        if not any(name.endswith("(") and name[:-1] in names for names in here):
             yield _varied(path, line, name)
+
+
+def _commands(program: str) -> Iterator[str]:
+    """Yield the commands, in lower case, that a program in CMake defines whatever is set; none if it is not CMake."""
+    with suppress(LexError):
+        depth = 0
+        for command in parse(program).commands:
+            depth -= command.name.startswith("end")
+            if command.name in ("function", "macro") and not depth and command.arguments:
+                yield command.arguments[0].text.lower()
+            depth += command.name in _BLOCKS
+
+
+_BLOCKS = frozenset(("block", "foreach", "function", "if", "macro", "while"))
 
 
 def _of_macros(

@@ -96,6 +96,30 @@ def test_a_variable_of_the_build_is_found_in_cmake(tmp_path: Path) -> None:
     assert problems(tmp_path, LISTS, "set(OWN 1)\n", after) == [f"{LISTS}:2 `FAST`, which no check varies"]
 
 
+@pytest.mark.parametrize(
+    ("shim", "found"),
+    [
+        ("function(set_property)\nendfunction()\n", []),  # the first line
+        ("set(x 1)\n  FUNCTION ( Set_Property name )\n  endfunction()\n", []),
+        ("macro(set_property)\nendmacro()\n", []),
+        ("if(x)\nendif()\nfunction(set_property)\nendfunction()\n", []),
+        ("", ["set_property("]),
+        ("#[[\nfunction(set_property)\n]]\n", ["set_property("]),
+        ("set(x [[\nfunction(set_property)\n]])\n", ["set_property("]),
+        ("if(FALSE)\nfunction(set_property)\nendfunction()\nendif()\n", ["set_property("]),
+        ("function(a)\nfunction(set_property)\nendfunction()\nendfunction()\n", ["set_property("]),
+        ("\nfunction(set_property_of)\nendfunction()\n", ["set_property("]),
+        ("\nfunction(set_property)\nendfunction(", ["set_property("]),  # not CMake
+    ],
+)
+def test_a_command_that_a_condition_defines_is_its_own(tmp_path: Path, shim: str, found: list[str]) -> None:
+    file = tmp_path / "shim.cmake"
+    file.write_text(shim)
+    own = Cut(LISTS, file, (range(1, 9),), (range(1, 9),))
+    said = [f"{LISTS}:2 `{name}`, which no check varies" for name in found]
+    assert problems(tmp_path, LISTS, "set(OWN 1)\n", "set(OWN 1)\nset_property(TARGET a)\n", own) == said
+
+
 PYTHON = 'import os\n\n\ndef archs():\n    return ["12.0"]\n\n\ndef other():\n    return []\n'
 ASKS = PYTHON.replace('["12.0"]', '["12.0"] if "X" in os.environ.get("CMAKE_ARGS", "") else ["12.1"]')
 ASKED = f"{SETUP}:5 `CMAKE_ARGS`, which no check varies"
