@@ -27,7 +27,9 @@ from fp4patch.doctor.readings.reading import (
     both,
     elements_of,
     joined,
+    shared,
     unknown,
+    without,
 )
 
 if TYPE_CHECKING:
@@ -228,10 +230,11 @@ class _Makefile:
         first = one or other
         assert first
         if one and other and one.recursive and other.recursive:
-            common = tuple(part for part in one.parts if part in other.parts)
-            rest = [replace(p, condition=both(p.condition, condition)) for p in one.parts if p not in common]
-            rest += [
-                replace(p, condition=both(p.condition, f"not {condition}")) for p in other.parts if p not in common
+            common = shared((one.parts, other.parts))
+            rest = [
+                replace(part, condition=both(part.condition, under))
+                for under, variable in ((condition, one), (f"not {condition}", other))
+                for part in without(variable.parts, common)
             ]
             return replace(one, parts=(*common, *rest), line=max(one.line, other.line))
         values = [self._values(variable, name) if variable else None for variable in (one, other)]

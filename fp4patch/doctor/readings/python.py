@@ -26,6 +26,7 @@ from fp4patch.doctor.readings.reading import (
     all_of,
     any_of,
     both,
+    elements_of,
     joined,
     unknown,
 )
@@ -745,10 +746,7 @@ def _merged(name: str, states: Sequence[tuple[str, Value | Many | None]]) -> Val
     if all(value == values[0] for value in values) and values[0] is not None:
         return values[0]
     if all(isinstance(value, Many) for value in values):
-        many = [value for value in values if isinstance(value, Many)]
-        common = [item for item in many[0].items if all(item in other.items for other in many[1:])]
-        items = list(common)
-        for (under, _), one in zip(states, many, strict=True):
-            items += [replace(item, condition=both(item.condition, under)) for item in one.items if item not in common]
-        return Many(tuple(items), all(one.whole for one in many))
+        many = [(under, value) for under, value in states if isinstance(value, Many)]
+        items = elements_of(*((under, one.items) for under, one in many))
+        return Many(items, all(one.whole for _, one in many))
     return unknown(f"{name or 'it'}, under {states[0][0]}")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Kind(StrEnum):
@@ -228,13 +232,39 @@ def elements_of(*states: tuple[str, tuple[Value, ...] | None]) -> tuple[Value, .
     lists = [values or () for _, values in states]
     if all(values == lists[0] for values in lists) and all(values is not None for _, values in states):
         return lists[0]
-    common = [value for value in lists[0] if all(value in values for values in lists[1:])]
-    if any([value for value in values if value in common] != common for values in lists[1:]):
-        common = []  # their order is not known either
+    common = shared(lists)
     result = list(common)
     for (under, _), values in zip(states, lists, strict=True):
-        result += [replace(value, condition=both(value.condition, under)) for value in values if value not in common]
+        rest = without(values, common)
+        result += [replace(value, condition=both(value.condition, under)) for value in rest]
     return tuple(result)
+
+
+def shared(lists: Sequence[Sequence[T]]) -> list[T]:
+    """Return what all lists have, as often as all have it; nothing if its order is not that of all."""
+    counts = Counter(lists[0])
+    for values in lists[1:]:
+        counts &= Counter(values)
+    orders = list[list[T]]()
+    for values in lists:
+        left = counts.copy()
+        orders.append([])
+        for value in values:
+            if left[value]:
+                left[value] -= 1
+                orders[-1].append(value)
+    return orders[0] if all(order == orders[0] for order in orders) else []
+
+
+def without(values: Sequence[T], common: Sequence[T]) -> list[T]:
+    """Return what is in a list but for the items that it shares with others, each as often as they are shared."""
+    left, rest = Counter(common), []
+    for value in values:
+        if left[value]:
+            left[value] -= 1
+        else:
+            rest.append(value)
+    return rest
 
 
 def both(*conditions: str) -> str:

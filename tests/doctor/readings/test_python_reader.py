@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from packaging.version import Version
 
 from fp4patch.doctor.readings.python import Many, _Module
-from fp4patch.doctor.readings.reading import Kind
+from fp4patch.doctor.readings.reading import Kind, Value
 
 SCRIPTS = 2500
 FIRST = 10000
@@ -172,3 +172,27 @@ def test_the_environment_of_this_process_plays_no_part() -> None:
         del os.environ["LIST"]
     (reading,) = module.result.readings
     assert (reading.values[0].text, reading.kind) == ("12.1a", Kind.DEFAULT)
+
+
+OPEN = "open_one()"
+"""A condition that is not known."""
+
+
+def left_by(text: str) -> tuple[Many, dict[str, Value]]:
+    """The flags and the environment after a script, as they are read."""
+    module = _Module(Version("13.0"))
+    module.run(ast.parse(text).body)
+    flags = module._values["flags"]
+    assert isinstance(flags, Many)
+    return flags, module._environment
+
+
+def test_what_two_branches_share_is_counted() -> None:
+    flags, _ = left_by(f"flags = ['-a', '-b']\nif {OPEN}:\n    flags = ['-a', '-b', '-a']\n")
+    assert [(item.text, item.condition) for item in flags.items] == [("-a", ""), ("-b", ""), ("-a", OPEN)]
+
+
+def test_an_order_that_differs_is_not_shared() -> None:
+    flags, _ = left_by(f"if {OPEN}:\n    flags = ['-a', '-b']\nelse:\n    flags = ['-b', '-a']\n")
+    assert all(item.condition for item in flags.items)
+    assert len(flags.items) == 4
