@@ -301,7 +301,7 @@ class _Module:
             for at, element in enumerate(target.elts):
                 self._bind(
                     element,
-                    value.items[at] if many and isinstance(value, Many) else unknown(ast.unparse(element)),
+                    self._at(value, at, element) if many and isinstance(value, Many) else unknown(ast.unparse(element)),
                     line,
                 )
         else:
@@ -500,8 +500,13 @@ class _Module:
             and isinstance(at.value, int)
             and -len(inner.items) <= at.value < len(inner.items)
         ):
-            return inner.items[at.value]
+            return self._at(inner, at.value, node)
         return unknown(ast.unparse(node))
+
+    def _at(self, many: Many, at: int, node: ast.expr) -> Value:
+        """Return an element of a list; it is not known which it is if it is not known what the list has."""
+        is_open = not many.whole or any(item.condition for item in many.items)
+        return unknown(ast.unparse(node)) if is_open else many.items[at]
 
     def _of_lambda(self, node: ast.Lambda) -> Value:
         return unknown("a function")
@@ -622,7 +627,9 @@ class _Module:
             return unknown(ast.unparse(node))
         if name == "join" and isinstance(base, Value) and isinstance(first, Many):
             return (
-                joined(first.items, base.text) if first.whole and base.known is not None else unknown(ast.unparse(node))
+                joined(first.items, base.text)
+                if base.known is not None and first.whole and not any(item.condition for item in first.items)
+                else unknown(ast.unparse(node))
             )
         pair = [one.text for one in arguments[:2] if isinstance(one, Value) and one.known is not None]
         if len(pair) == 2 and (name == "replace" or (name in ("sub", "subn") and ast.unparse(function.value) == "re")):
@@ -670,7 +677,9 @@ class _Module:
             return UNKNOWN
         value = self._value(node)
         if isinstance(value, Many):
-            return Truth(bool(value.items)) if value.whole else UNKNOWN
+            if any(not item.condition for item in value.items):
+                return Truth(True)
+            return Truth(False) if value.whole and not value.items else UNKNOWN
         if value.unknown:
             return Truth(False, by_default=True) if value.default and not value.text else UNKNOWN
         return (

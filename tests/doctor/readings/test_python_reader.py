@@ -196,3 +196,16 @@ def test_an_order_that_differs_is_not_shared() -> None:
     flags, _ = left_by(f"if {OPEN}:\n    flags = ['-a', '-b']\nelse:\n    flags = ['-b', '-a']\n")
     assert all(item.condition for item in flags.items)
     assert len(flags.items) == 4
+
+
+def test_an_element_of_a_list_that_is_partly_known_is_not_known() -> None:
+    lines = (
+        f"a = ['90']\nif {OPEN}:\n    a = ['100']",
+        "os.environ['ARCHS'] = a[0]",
+        "os.environ['LIST'] = ';'.join(a)",
+        "flags = []\nif a:\n    flags = ['-a']",
+        f"one = []\nif {OPEN}:\n    one = ['x']\nif one:\n    flags.append('-b')",
+    )
+    flags, environment = left_by("\n".join(lines))
+    assert {name: value.known for name, value in environment.items()} == {"ARCHS": None, "LIST": None}
+    assert [bool(item.condition) for item in flags.items] == [True, True]
