@@ -205,10 +205,15 @@ class _Module:
             names = dict.fromkeys((*states[0][1], *states[1][1]))
             self._values = {name: _merged(name, [(u, values.get(name)) for u, values, _ in states]) for name in names}
             every = dict.fromkeys((*states[0][2], *states[1][2]))
-            found = {name: [environment.get(name) for *_, environment in states] for name in every}
-            self._environment = {
-                name: one[0] if one[0] == one[1] and one[0] else unknown(name) for name, one in found.items()
-            }
+            self._environment = {name: self._either(name, condition, *(e.get(name) for *_, e in states)) for name in every}
+
+    @staticmethod
+    def _either(name: str, condition: str, one: Value | None, other: Value | None) -> Value:
+        """Return what is known of a variable of the environment, which has a condition if it can be without one."""
+        if one and one == other:
+            return one
+        is_set = one and other and not one.condition and not other.condition
+        return replace(unknown(f"{name}, under {condition}"), condition="" if is_set else condition)
 
     def _for(self, node: ast.For) -> None:
         values = self._value(node.iter)
@@ -241,8 +246,9 @@ class _Module:
             self.run(body)
         self._ended = False
         for name in (*environment, *self._environment):
-            if environment.get(name) != self._environment.get(name):
-                self._environment[name] = unknown(f"{name}, in {condition}")
+            pair = environment.get(name), self._environment.get(name)
+            if pair[0] != pair[1]:
+                self._environment[name] = self._either(name, condition, *pair)
         for name, value in self._values.items():
             if before.get(name) != value:
                 self._values[name] = unknown(f"{name}, in {condition}")
@@ -546,6 +552,8 @@ class _Module:
                 return self._from_environment(key, arguments[1] if len(arguments) > 1 else None)
             if key and name == "setdefault" and len(arguments) > 1 and isinstance(arguments[1], Value):
                 value = self._environment.setdefault(key, replace(arguments[1], default=True))
+                if value.condition:  # it can be set, and is so from here on
+                    value = self._environment[key] = unknown(ast.unparse(node))
                 self._reading(key, (value,), node.lineno, Kind.DEFAULT)
                 return value
             if key and name == "pop":
@@ -693,6 +701,8 @@ class _Module:
             name = self._text(left).known
             if name is not None and ast.unparse(right) == "os.environ":
                 self.result.used.add(name)
+                if name in self._environment and self._environment[name].condition:
+                    return UNKNOWN
                 truth = Truth(True) if name in self._environment else Truth(False, by_default=True)
                 return truth if isinstance(sign, ast.In) else ~truth
             return UNKNOWN

@@ -209,3 +209,22 @@ def test_an_element_of_a_list_that_is_partly_known_is_not_known() -> None:
     flags, environment = left_by("\n".join(lines))
     assert {name: value.known for name, value in environment.items()} == {"ARCHS": None, "LIST": None}
     assert [bool(item.condition) for item in flags.items] == [True, True]
+
+
+def test_what_one_branch_alone_sets_is_perhaps_in_the_environment() -> None:
+    lines = (
+        "flags = ['-O3']",
+        f"if {OPEN}:\n    os.environ['LIST'] = '90'\n    os.environ['MODE'] = 'x'\nelse:\n    os.environ['MODE'] = 'y'",
+        "if 'LIST' in os.environ:\n    flags.append('-list')",
+        "if 'LIST' not in os.environ:\n    flags.append('-none')",
+        "if 'MODE' in os.environ:\n    flags.append('-mode')",
+        "os.environ.setdefault('LIST', '120a')",
+        "if 'LIST' in os.environ:\n    flags.append('-now')",
+        f"while {OPEN}:\n    os.environ['ARCHS'] = 'x'",
+        "if 'ARCHS' in os.environ:\n    flags.append('-loop')",
+    )
+    flags, environment = left_by("\n".join(lines))
+    certain = {item.text for item in flags.items if not item.condition}
+    assert certain == {"-O3", "-mode", "-now"}
+    assert {item.text for item in flags.items} - certain == {"-list", "-none", "-loop"}
+    assert environment["LIST"].known is None
