@@ -711,7 +711,10 @@ class _Module:
             if isinstance(value, Value) and value.unknown.startswith("$") and value.default:
                 truth = Truth(True, by_default=True)
                 return truth if isinstance(sign, ast.Is) else ~truth
-            return UNKNOWN
+            if isinstance(value, Value) and (value.unknown or value.condition):
+                return UNKNOWN
+            truth = Truth(False, isinstance(value, Value) and value.default)
+            return truth if isinstance(sign, ast.Is) else ~truth
         how = _COMPARES.get(type(sign))
         if how is None:
             return UNKNOWN

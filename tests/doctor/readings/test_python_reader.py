@@ -228,3 +228,16 @@ def test_what_one_branch_alone_sets_is_perhaps_in_the_environment() -> None:
     assert certain == {"-O3", "-mode", "-now"}
     assert {item.text for item in flags.items} - certain == {"-list", "-none", "-loop"}
     assert environment["LIST"].known is None
+
+
+def test_a_known_value_is_not_none() -> None:
+    lines = (
+        "flags = ['-O3']",
+        "name = '90'",
+        "if name is None:\n    flags.append('-a')",
+        "if name is not None:\n    flags.append('-b')",
+        "if flags is None:\n    flags.append('-c')",
+        f"if {OPEN} is None:\n    flags.append('-e')",
+    )
+    flags, _ = left_by("\n".join(lines))
+    assert [(item.text, bool(item.condition)) for item in flags.items] == [("-O3", False), ("-b", False), ("-e", True)]
