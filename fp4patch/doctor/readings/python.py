@@ -205,7 +205,9 @@ class _Module:
             names = dict.fromkeys((*states[0][1], *states[1][1]))
             self._values = {name: _merged(name, [(u, values.get(name)) for u, values, _ in states]) for name in names}
             every = dict.fromkeys((*states[0][2], *states[1][2]))
-            self._environment = {name: self._either(name, condition, *(e.get(name) for *_, e in states)) for name in every}
+            self._environment = {
+                name: self._either(name, condition, *(e.get(name) for *_, e in states)) for name in every
+            }
 
     @staticmethod
     def _either(name: str, condition: str, one: Value | None, other: Value | None) -> Value:

@@ -137,6 +137,9 @@ class _Shell:
         """Variables without a value that the next assignment puts into the environment."""
         self._functions: dict[str, Node] = {}
         self._called: set[str] = set()
+        self._locals: dict[str, Variable | None] | None = None
+        """What the variables that a function has of its own are outside of it; None outside of functions."""
+        self._perhaps_local: frozenset[str] = frozenset()
 
     def script(self, text: str, entries: Sequence[str] = ()) -> None:
         self._run(_parsed(text))
@@ -162,8 +165,10 @@ class _Shell:
     def _kept(self) -> Iterator[None]:
         """Have what happens inside leave the state as it was, as a subshell does."""
         before = dict(self.variables), self._folder, self._ended, self._exports_all, self._exports
+        scope = self._locals, self._perhaps_local
         yield
         self.variables, self._folder, self._ended, self._exports_all, self._exports = before
+        self._locals, self._perhaps_local = scope
 
     @contextmanager
     def _under(self, condition: str) -> Iterator[None]:
@@ -204,20 +209,28 @@ class _Shell:
         """Run alternatives of which one is taken, and keep what all of them leave."""
         states = []
         begin = dict(self.variables), self._folder
+        scope, perhaps, scopes = self._locals, self._perhaps_local, list[dict[str, Variable | None]]()
         for branch in branches:
             self.variables, self._folder = dict(begin[0]), begin[1]
+            self._locals = scope
             with self._under(condition):
                 branch()
             if not self._ended:
                 states.append((self.variables, self._folder))
+                scopes.append(self._locals or {})
+                perhaps |= self._perhaps_local
             ended, self._ended = self._ended, ""
         if states:
             self.variables = merged(condition, [state for state, _ in states])
             folders = {folder for _, folder in states}
             self._folder = folders.pop() if len(folders) == 1 else begin[1]
+            if scope is not None:
+                self._locals = {name: was for one in scopes for name, was in one.items()}
+                doubtful = {name for name in self._locals if any(name not in one for one in scopes)}
+                self._perhaps_local = perhaps | doubtful
         else:
             self.variables, self._folder = begin
-            self._ended = ended
+            self._locals, self._ended = scope, ended
 
     # --- statements
 
@@ -428,22 +441,19 @@ class _Shell:
         if self._depth >= _DEEPEST:
             return UNKNOWN
         body = named(self._functions[name], "body")
-        local = {
-            text_of(n)
-            for d in nodes(body, "declaration_command")
-            if d.children[0].type == "local"
-            for n in nodes(d, "variable_name")
-        }
-        outside = {one: self.variables.get(one) for one in local}
+        scope, self._locals, self._perhaps_local = (self._locals, self._perhaps_local), {}, frozenset()
         before, self.arguments = self.arguments, arguments
         self._depth += 1
         status = self._run(body)
         self._depth -= 1
         self.arguments = before
-        for one, was in outside.items():
+        for one, was in self._locals.items():
+            states: list[Variables] = [{one: was} if was else {}]
+            if one in self._perhaps_local:
+                states.append({one: self.variables[one]} if one in self.variables else {})
             self.variables.pop(one, None)
-            if was:
-                self.variables[one] = was
+            self.variables |= merged(f"{one} is local in {name}", states)
+        self._locals, self._perhaps_local = scope
         if self._ended == "return":
             self._ended, status = "", UNKNOWN
         return status
@@ -535,6 +545,10 @@ class _Shell:
         options = [text_of(child) for child in rest if child.type == "word" and text_of(child).startswith("-")]
         exports = word.type == "export" or any("x" in one for one in options)
         begin = dict(self.variables)
+        if word.type != "export" and not any("g" in one for one in options):
+            assigned = [named(child, "name") for child in rest if child.type == "variable_assignment"]
+            names = [*assigned, *(child for child in rest if child.type == "variable_name")]
+            self._make_local([text_of(child) for child in names if child.type == "variable_name"], self._line(node))
         for child in rest:
             if child.type == "variable_assignment":  # its words are expanded before the first is assigned
                 self._variable_assignment(child, begin, export=exports and "-n" not in options)
@@ -554,6 +568,21 @@ class _Shell:
                 elif word.type in ("local", "declare", "typeset"):
                     self.variables.setdefault(name, Variable(EMPTY, self._line(node)))
         return YES
+
+    def _make_local(self, names: Sequence[str], line: int) -> None:
+        """Have a function variables of its own from here on, which are exported if those outside are."""
+        for name in names:
+            if self._locals is None or (name in self._locals and name not in self._perhaps_local):
+                continue
+            outside = self.variables.pop(name, None)
+            if name in self._perhaps_local:
+                self._lose([name], "which can be local before")
+                continue
+            self._locals = self._locals | {name: outside}
+            if outside and outside.exported:  # it is not in the environment as long as it has no value
+                self.variables[name] = replace(
+                    outside, value=unknown(f"{name}, local"), items=None, condition=f"{name} has a value"
+                )
 
     def _unset_command(self, node: Node) -> Truth:
         for child in node.named_children:

@@ -286,3 +286,39 @@ def test_the_environment_of_this_process_plays_no_part(monkeypatch: pytest.Monke
     monkeypatch.setitem(os.environ, "LIST", "9.0")
     (command,) = shell.read("export LIST=${LIST:-12.1a}\nmake\n").commands
     assert command.environment["LIST"].value.text == "12.1a"
+
+
+SCOPES = """
+f() { LIST=1; declare -x LIST=2; probe 1; LIST=3; }
+f; probe 2 "$LIST"
+export MODE=x
+g() { local MODE; probe 3 "${MODE-unset}"; typeset MODE=3; probe 4; declare -gx ONE=7; }
+g; probe 5 "$MODE"
+h() { export FLAGS=5; typeset -x FLAGS; FLAGS=6; }
+h; probe 6 "$FLAGS"
+k() { ( declare ARCHS=9 ); ARCHS=8; if [ -e /nowhere ]; then declare ARCHS=7; fi; ARCHS=6; }
+k; probe 7 "$ARCHS"
+"""
+
+
+def agrees(probe: Path, folder: Path, script: str) -> Counter[str]:
+    """Compare what was read of one script with what bash did; return how much of it was known."""
+    seen: Counter[str] = Counter()
+    commands = {one.words[1].text: one for one in shell.read(script).commands if one.program == "probe"}
+    (runs,) = by_bash(probe, folder, {0: script}).values()
+    for key, ran in runs.items():
+        assert key in commands, key
+        if commands[key].condition:
+            seen["conditional"] += 1
+            continue
+        wrong = disagreement(commands[key], *ran[0], seen)
+        assert not wrong, f"probe {key}: {wrong}"
+    for key, command in commands.items():
+        assert command.condition or key in runs, f"probe {key} did not run"
+    return seen
+
+
+def test_what_a_function_declares_is_its_own_from_there_on(probe: Path, tmp_path: Path) -> None:
+    seen = agrees(probe, tmp_path, SCOPES)
+    assert not seen["conditional"]
+    assert seen["unknown"] < 6, seen
