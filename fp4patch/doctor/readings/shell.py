@@ -20,6 +20,7 @@ from packaging.version import Version
 from fp4patch.doctor.readings.grammar import line_of, named, nodes, root, text_of
 from fp4patch.doctor.readings.reading import (
     EMPTY,
+    NO,
     UNKNOWN,
     YES,
     Command,
@@ -140,6 +141,8 @@ class _Shell:
         self._locals: dict[str, Variable | None] | None = None
         """What the variables that a function has of its own are outside of it; None outside of functions."""
         self._perhaps_local: frozenset[str] = frozenset()
+        self._reads_nothing = False
+        """True if the standard input is /dev/null."""
 
     def script(self, text: str, entries: Sequence[str] = ()) -> None:
         self._run(_parsed(text))
@@ -175,6 +178,12 @@ class _Shell:
         before, self._condition = self._condition, both(self._condition, condition)
         yield
         self._condition = before
+
+    @contextmanager
+    def _reading_nothing(self, nothing: bool) -> Iterator[None]:
+        before, self._reads_nothing = self._reads_nothing, nothing
+        yield
+        self._reads_nothing = before
 
     def _assign(
         self,
@@ -266,8 +275,8 @@ class _Shell:
             return self._all(node.named_children)
 
     def _pipeline(self, node: Node) -> Truth:
-        for child in node.named_children:
-            with self._kept():
+        for at, child in enumerate(node.named_children):
+            with self._kept(), self._reading_nothing(self._reads_nothing and not at):
                 self._run(child)
         return _RAN
 
@@ -420,6 +429,11 @@ class _Shell:
         return self._some_times(node, "a loop")
 
     def _while_statement(self, node: Node) -> Truth:
+        *tests, body = (child for child in node.named_children if child.type != "comment")
+        status = self._all(tests)
+        goes_on = status if node.children[0].type == "while" else ~status
+        if goes_on.holds is False and not goes_on.by_default:
+            return YES
         return self._some_times(node, _short(node))
 
     def _some_times(self, node: Node, condition: str, *names: str) -> Truth:
@@ -604,9 +618,13 @@ class _Shell:
                     quoted = begin[:1] in "\"'\\"
                     reads, has_text = (Value(text_of(inside)) if quoted else self._inside(inside)), True
                 rest = [child for child in redirect.named_children if child.type in ("pipeline", "list", "command")]
-                self._with(body, reads.text if has_text else "")
+                with self._reading_nothing(False):
+                    self._with(body, reads.text if has_text else "")
                 return self._all(rest) if rest else _RAN
-        return self._with(body, "")
+        sources = [text_of(one) for one in node.named_children if one.type == "file_redirect" and "<" in text_of(one)]
+        nothing = bool(re.fullmatch(r"0?<\s*/dev/null", sources[-1])) if sources else self._reads_nothing
+        with self._reading_nothing(nothing and not any(one.type.startswith("here") for one in node.named_children)):
+            return self._with(body, "")
 
     def _with(self, body: Node, reads: str) -> Truth:
         if body.type == "command":
@@ -635,7 +653,9 @@ class _Shell:
         for assignment in prefix:
             self._variable_assignment(assignment, export=True)
         own = {text_of(named(one, "name")) for one in prefix}
-        status = self._program(words, arguments, own, self._line(node), reads)
+        has_text = any(child.type == "herestring_redirect" for child in node.children)
+        with self._reading_nothing(self._reads_nothing and not has_text):
+            status = self._program(words, arguments, own, self._line(node), reads)
         if own:
             self.variables = before
         return status
@@ -711,8 +731,13 @@ class _Shell:
                 self._lose(_ASSIGNS.findall(inner.text), "by eval")
             else:
                 self._run(_parsed(inner.text))
+        elif name == "read" and self._reads_nothing and all(word.isidentifier() or word == "-r" for word in texts):
+            for word in [word for word in texts if word != "-r"] or ["REPLY"]:
+                self._assign(word, EMPTY, line)
+            return NO
         elif name in ("read", "mapfile", "readarray", "getopts"):
             self._lose([text for text in texts if text.isidentifier()], f"by {name}")
+            return UNKNOWN if name in ("read", "getopts") else YES
         elif name == "printf" and texts[:1] == ["-v"]:
             self._lose(texts[1:2], "by printf")
         elif name in ("test", "["):

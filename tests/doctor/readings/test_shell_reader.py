@@ -322,3 +322,23 @@ def test_what_a_function_declares_is_its_own_from_there_on(probe: Path, tmp_path
     seen = agrees(probe, tmp_path, SCOPES)
     assert not seen["conditional"]
     assert seen["unknown"] < 6, seen
+
+
+NOTHING = """
+export MODE=x LIST=a ARCHS=b
+while read -r MODE; do probe 1; LIST=c; done </dev/null
+probe 2
+read ARCHS < /dev/null; probe 3 "$ARCHS"
+if read -r ONE; then probe 4; fi </dev/null
+FLAGS=y; while read -r FLAGS; do probe 5; done <<< "one"; probe 6 "$FLAGS"
+cat </dev/null | while read -r MODE; do probe 7; done
+while false; do LIST=d; done; probe 8 "$LIST"
+until true; do LIST=e; done; probe 9 "$LIST"
+{ read -r ONE <<< two; probe 10 "$ONE"; } </dev/null
+"""
+
+
+def test_the_test_of_a_loop_runs_and_a_read_of_nothing_leaves_nothing(probe: Path, tmp_path: Path) -> None:
+    seen = agrees(probe, tmp_path, NOTHING)
+    assert seen["conditional"] == 1, seen
+    assert seen["known"] > 3 * seen["unknown"], seen
