@@ -7,13 +7,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 from packaging.version import Version
+from share import first
 
 from fp4patch.doctor.readings.python import Many, _Module
 from fp4patch.doctor.readings.reading import Kind, Value
 
 SCRIPTS = 2500
-FIRST = 10000
-"""Number of the first one. Others than these are not all read right yet."""
 
 
 class Scripts:
@@ -137,7 +136,7 @@ class Release(Version):
 
 
 def test_flags_and_environment_are_what_python_leaves() -> None:
-    begin, known, unknown = FIRST, 0, 0
+    begin, known, unknown = first("python"), 0, 0
     for number in range(begin, begin + SCRIPTS):
         text = Scripts(number).text()
         try:
