@@ -141,6 +141,10 @@ class _Shell:
         self._locals: dict[str, Variable | None] | None = None
         """What the variables that a function has of its own are outside of it; None outside of functions."""
         self._perhaps_local: frozenset[str] = frozenset()
+        self._returned: list[Variables] = []
+        """What branches of a function have left that return from it."""
+        self._rest = ""
+        """On what the rest of a function depends, after these."""
         self._reads_nothing = False
         """True if the standard input is /dev/null."""
 
@@ -177,7 +181,12 @@ class _Shell:
     def _under(self, condition: str) -> Iterator[None]:
         before, self._condition = self._condition, both(self._condition, condition)
         yield
-        self._condition = before
+        self._condition = both(before, self._rest)
+
+    def _returns(self, condition: str, state: Variables) -> None:
+        """Note a branch that returns, without which the rest of the function runs."""
+        self._returned.append(state)
+        self._rest = both(self._rest, f"no return under {both(self._condition, condition)}")
 
     @contextmanager
     def _reading_nothing(self, nothing: bool) -> Iterator[None]:
@@ -216,7 +225,7 @@ class _Shell:
 
     def _branches(self, condition: str, *branches: Callable[[], object]) -> None:
         """Run alternatives of which one is taken, and keep what all of them leave."""
-        states = []
+        states, returned = [], list[Variables]()
         begin = dict(self.variables), self._folder
         scope, perhaps, scopes = self._locals, self._perhaps_local, list[dict[str, Variable | None]]()
         for branch in branches:
@@ -228,8 +237,13 @@ class _Shell:
                 states.append((self.variables, self._folder))
                 scopes.append(self._locals or {})
                 perhaps |= self._perhaps_local
+            elif self._ended == "return" and scope is not None:
+                returned.append(self.variables)
             ended, self._ended = self._ended, ""
         if states:
+            for state in returned:
+                self._returns(condition, state)
+            self._condition = both(self._condition, self._rest)
             self.variables = merged(condition, [state for state, _ in states])
             folders = {folder for _, folder in states}
             self._folder = folders.pop() if len(folders) == 1 else begin[1]
@@ -238,8 +252,8 @@ class _Shell:
                 doubtful = {name for name in self._locals if any(name not in one for one in scopes)}
                 self._perhaps_local = perhaps | doubtful
         else:
-            self.variables, self._folder = begin
-            self._locals, self._ended = scope, ended
+            self.variables, self._folder = merged(condition, returned) if returned else begin[0], begin[1]
+            self._locals, self._ended = scope, "return" if returned else ended
 
     # --- statements
 
@@ -443,6 +457,10 @@ class _Shell:
         self._lose([*names, *assigned], f"in {condition}")
         with self._kept(), self._under(condition):
             self._run(body)
+            returned = self.variables if self._ended == "return" and self._locals is not None else None
+        if returned is not None:
+            self._returns(condition, returned)
+            self._condition = both(self._condition, self._rest)
         return UNKNOWN
 
     def _function_definition(self, node: Node) -> Truth:
@@ -456,11 +474,16 @@ class _Shell:
             return UNKNOWN
         body = named(self._functions[name], "body")
         scope, self._locals, self._perhaps_local = (self._locals, self._perhaps_local), {}, frozenset()
+        caller, self._returned, self._rest = (self._condition, self._returned, self._rest), [], ""
         before, self.arguments = self.arguments, arguments
         self._depth += 1
         status = self._run(body)
         self._depth -= 1
         self.arguments = before
+        if self._returned and self._ended != "exit":
+            self.variables = merged(f"{name} returns", [*self._returned, self.variables])
+            status = UNKNOWN
+        self._condition, self._returned, self._rest = caller
         for one, was in self._locals.items():
             states: list[Variables] = [{one: was} if was else {}]
             if one in self._perhaps_local:

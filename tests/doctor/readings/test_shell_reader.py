@@ -342,3 +342,28 @@ def test_the_test_of_a_loop_runs_and_a_read_of_nothing_leaves_nothing(probe: Pat
     seen = agrees(probe, tmp_path, NOTHING)
     assert seen["conditional"] == 1, seen
     assert seen["known"] > 3 * seen["unknown"], seen
+
+
+RETURNS = """
+export LIST=a MODE=m
+f() { if [ -e /nowhere-1 ]; then LIST=b; return; fi; probe 1; MODE=n; probe 2; }
+f; probe 3
+g() { [ -e /nowhere-2 ] || return; probe 4; LIST=c; }
+g; probe 5 "$LIST"
+h() { if [ -e /nowhere-3 ]; then return 0; else return 1; fi; probe 6; }
+h; probe 7
+k() { for ONE in $(ls /); do return; done; probe 8; ARCHS=x; }
+k; probe 9 "$ARCHS"
+l() { if [ -e /nowhere-4 ]; then if [ -e /x ]; then return; fi; fi; export FLAGS=x; }
+l; probe 10
+m() { FLAGS=y; return; }
+m; probe 11 "$FLAGS"
+"""
+
+
+def test_what_follows_a_return_that_perhaps_runs_is_conditional(probe: Path, tmp_path: Path) -> None:
+    agrees(probe, tmp_path, RETURNS)
+    commands = {one.words[1].text: one for one in shell.read(RETURNS).commands}
+    assert {key for key, one in commands.items() if one.condition} == {"1", "2", "4", "8"}
+    assert commands["5"].words[2].unknown
+    assert commands["11"].words[2].text == "y"
