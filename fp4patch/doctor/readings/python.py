@@ -98,6 +98,12 @@ class _Module:
         self._by_default = False
         self._depth = 0
         self._ended = False
+        self._left = False
+        """True if what ended is a function, by a ``return``."""
+        self._returned: list[dict[str, Value]] = []
+        """Environments of branches of a function that return from it."""
+        self._rest = ""
+        """On what the rest of a function depends, after these."""
         self._flags: dict[tuple[int, str, str], Reading] = {}
 
     def finish(self) -> None:
@@ -125,7 +131,12 @@ class _Module:
     def _under(self, condition: str) -> Iterator[None]:
         before, self._condition = self._condition, both(self._condition, condition)
         yield
-        self._condition = before
+        self._condition = both(before, self._rest)
+
+    def _returns(self, condition: str, environment: dict[str, Value]) -> None:
+        """Note a branch that returns, without which the rest of the function runs."""
+        self._returned.append(environment)
+        self._rest = both(self._rest, f"no return under {both(self._condition, condition)}")
 
     def _functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._functions[node.name] = node
@@ -142,10 +153,10 @@ class _Module:
     def _return(self, node: ast.Return) -> None:
         if node.value:
             self._value(node.value)
-        self._ended = True
+        self._ended = self._left = True
 
     def _raise(self, node: ast.Raise) -> None:
-        self._ended = True
+        self._ended, self._left = True, False
 
     def _assert(self, node: ast.Assert) -> None:
         return
@@ -187,7 +198,7 @@ class _Module:
             else:
                 taken()
             return
-        states = []
+        states, returned = [], list[dict[str, Value]]()
         begin = dict(self._values), dict(self._environment)
         for branch, under in ((one, condition), (other, f"not ({condition})")):
             self._values, self._environment = dict(begin[0]), dict(begin[1])
@@ -195,19 +206,30 @@ class _Module:
                 branch()
             if not self._ended:
                 states.append((under, self._values, self._environment))
-            ended, self._ended = self._ended, False
+            elif self._left:
+                returned.append(self._environment)
+            self._ended = False
         if not states:
-            self._ended = ended
+            self._ended, self._left = True, bool(returned)
+            self._environment = self._of_either(condition, returned) if returned else self._environment
             return
+        for environment in returned:
+            self._returns(condition, environment)
+        self._condition = both(self._condition, self._rest)
         self._values = states[0][1]
         self._environment = states[0][2]
         if len(states) == 2:
             names = dict.fromkeys((*states[0][1], *states[1][1]))
             self._values = {name: _merged(name, [(u, values.get(name)) for u, values, _ in states]) for name in names}
-            every = dict.fromkeys((*states[0][2], *states[1][2]))
-            self._environment = {
-                name: self._either(name, condition, *(e.get(name) for *_, e in states)) for name in every
-            }
+            self._environment = self._of_either(condition, [environment for *_, environment in states])
+
+    def _of_either(self, condition: str, environments: Sequence[dict[str, Value]]) -> dict[str, Value]:
+        """Return what is known of the environment after branches of which one was taken."""
+        result = environments[0]
+        for other in environments[1:]:
+            names = dict.fromkeys((*result, *other))
+            result = {name: self._either(name, condition, result.get(name), other.get(name)) for name in names}
+        return result
 
     @staticmethod
     def _either(name: str, condition: str, one: Value | None, other: Value | None) -> Value:
@@ -246,6 +268,9 @@ class _Module:
         before, environment = dict(self._values), dict(self._environment)
         with self._under(condition):
             self.run(body)
+        if self._ended and self._left:
+            self._returns(condition, dict(self._environment))
+            self._condition = both(self._condition, self._rest)
         self._ended = False
         for name in (*environment, *self._environment):
             pair = environment.get(name), self._environment.get(name)
@@ -339,6 +364,7 @@ class _Module:
         if self._depth > 6:
             return
         before, ended, environment = dict(self._values), self._ended, dict(self._environment)
+        caller, self._returned, self._rest = (self._condition, self._returned, self._rest), [], ""
         self._ended = False
         names = [argument.arg for argument in node.args.args]
         defaults = dict(zip(names[len(names) - len(node.args.defaults) :], node.args.defaults, strict=True))
@@ -352,7 +378,10 @@ class _Module:
         with self._under(condition):
             self.run(node.body)
         self._depth -= 1
+        if self._returned:
+            self._environment = self._of_either(f"{name} returns", [*self._returned, self._environment])
         self._values, self._ended = before, ended
+        self._condition, self._returned, self._rest = caller
         if condition:
             self._environment = environment
         for statement in ast.walk(node):

@@ -443,7 +443,7 @@ class _Shell:
         return self._some_times(node, "a loop")
 
     def _while_statement(self, node: Node) -> Truth:
-        *tests, body = (child for child in node.named_children if child.type != "comment")
+        *tests, _ = (child for child in node.named_children if child.type != "comment")
         status = self._all(tests)
         goes_on = status if node.children[0].type == "while" else ~status
         if goes_on.holds is False and not goes_on.by_default:

@@ -240,3 +240,25 @@ def test_a_known_value_is_not_none() -> None:
     )
     flags, _ = left_by("\n".join(lines))
     assert [(item.text, bool(item.condition)) for item in flags.items] == [("-O3", False), ("-b", False), ("-e", True)]
+
+
+def test_what_follows_a_return_that_perhaps_runs_is_conditional() -> None:
+    lines = (
+        "flags = []",
+        f"def f():\n    if {OPEN}:\n        os.environ['LIST'] = '90'\n        return\n    os.environ['LIST'] = '120a'",
+        "f()",
+        f"def g():\n    for one in {OPEN}:\n        return\n    os.environ['ARCHS'] = '120a'",
+        "g()",
+        f"def h():\n    if {OPEN}:\n        return 1\n    else:\n        return 2\n    os.environ['MODE'] = 'never'",
+        "h()",
+        f"def k():\n    if {OPEN}:\n        raise ValueError\n    os.environ['ONE'] = 'x'",
+        "k()",
+        "os.environ['LAST'] = 'y'",
+    )
+    module = _Module(Version("13.0"))
+    module.run(ast.parse("\n".join(lines)).body)
+    known = {name: value.known for name, value in module._environment.items()}
+    assert known == {"LIST": None, "ARCHS": None, "ONE": "x", "LAST": "y"}
+    conditional = {reading.values[0].text for reading in module.result.readings if reading.condition}
+    assert conditional >= {"90", "120a"}
+    assert not conditional & {"y"}
