@@ -135,7 +135,7 @@ SIZES = {
     "proof": 5_183,  # a list of checks, and what a condition varies
     "sass": 6_580,  # expressions for C text; products of matrices, warps and blocks as SM12x has them; --run
     "binaries": 2_602,
-    "doctor": 8_300,  # a reader of each language that build files are written in; what logs state
+    "doctor": 8_930,  # readers of the languages of build files, and of lists of packages; what logs state
     "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,
     "images": 935,  # stacks in the context, the pins and the labels

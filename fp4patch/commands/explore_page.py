@@ -94,7 +94,9 @@ def answers(root: Path) -> dict[str, Any]:
         key = tree.state, _of_the_release(tree.facts, survey.cudas)
         if key not in known:
             asked = [*product(survey.cudas, lists_of(tree.facts.tree.target), GPUS)]
-            reports = [judge(tree.facts, asking((gpus,) if gpus else (), archs or None, cuda)) for cuda, archs, gpus in asked]
+            reports = [
+                judge(tree.facts, asking((gpus,) if gpus else (), archs or None, cuda)) for cuda, archs, gpus in asked
+            ]
             numbers: dict[str, dict[str, dict[str, int]]] = {}
             for (cuda, archs, gpus), text in zip(asked, texts_of(reports, [cuda for cuda, _, _ in asked]), strict=True):
                 numbers.setdefault(cuda, {}).setdefault(archs, {})[gpus] = texts.setdefault(text, len(texts))

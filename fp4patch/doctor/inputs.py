@@ -27,9 +27,9 @@ _NAMED = re.compile(r".*(requirements|constraints|freeze).*\.txt", re.IGNORECASE
 _COMMENT = re.compile(r"(^|\s)#.*")
 # Example: --extra-index-url https://example.com/simple
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:[= ]\S.*)?|-[rcief]\S.*")
-# Example: --index-url=https://example.com/simple
+# Example: --extra-index-url
 _INDEX = re.compile(r"(-i|--index-url|--extra-index-url|-f|--find-links|--no-index)(?![\w-])")
-# Example: --hash=sha256:0123
+# Example:  --hash=sha256:0123
 _OF_REQUIREMENT = re.compile(r"\s+--[a-z-]+[= ].*")
 # Example: git+https://example.com/owner/name.git@v1#egg=name
 _ADDRESS = re.compile(r"(?:[a-z+]+:|\.{0,2}/)\S*|\S+\.whl")

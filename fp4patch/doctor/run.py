@@ -243,12 +243,12 @@ def _examine_list(
 ) -> FindingsReport:
     """Return the report on a list of packages: for each that doctor knows, the answer for each GPU."""
     if question.required:
-        raise UsageError("--require has no effect on a list of packages", help="name the release: vllm==VERSION")
+        raise UsageError("--require has no effect on a list of packages", help="name the release: PROJECT==VERSION")
     known_ones = [one for one in releases if one.project in _projects()]
     findings = [found for one in known_ones for found in _of_release(one, question, on_step)]
     if not findings:
         told = f"none of its {len(releases)} packages is one that doctor knows"
-        findings = [Finding(Level.NONE, "packages", told, "name a release: vllm==VERSION")]
+        findings = [Finding(Level.NONE, "packages", told, "name a release: PROJECT==VERSION")]
     return FindingsReport(name, tuple(findings))
 
 
