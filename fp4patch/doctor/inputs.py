@@ -99,9 +99,12 @@ def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple
     telling = [one for one in found if one.why != UNPINNED]
     if not found or not (named or len(telling) > 1):
         return None
-    if indexes:
-        found = [Release(one.project, "", one.line, one.why or INDEX) for one in found]
-    return tuple(found)
+    return tuple(_of_another_index(found) if indexes else found)
+
+
+def _of_another_index(releases: Sequence[Release]) -> list[Release]:
+    """Return releases of a list that names an index: which wheel is meant is not known."""
+    return [Release(one.project, "", one.line, one.why or INDEX) for one in releases]
 
 
 def _logical(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
@@ -178,9 +181,7 @@ def _environment(text: str) -> tuple[Release, ...] | None:
             for number, line in lines.items()
             for release in _requirements([line], named=True, first=number) or ()
         ]
-        if any(map(_INDEX.match, lines.values())):
-            own = [Release(one.project, "", one.line, one.why or INDEX) for one in own]
-        found += own
+        found += _of_another_index(own) if any(map(_INDEX.match, lines.values())) else own
     return tuple(found) or None
 
 

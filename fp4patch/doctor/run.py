@@ -244,7 +244,8 @@ def _examine_list(
     """Return the report on a list of packages: for each that doctor knows, the answer for each GPU."""
     if question.required:
         raise UsageError("--require has no effect on a list of packages", help="name the release: PROJECT==VERSION")
-    known_ones = [one for one in releases if one.project in _projects()]
+    projects = _projects()
+    known_ones = [one for one in releases if one.project in projects]
     findings = [found for one in known_ones for found in _of_release(one, question, on_step)]
     if not findings:
         told = f"none of its {len(releases)} packages is one that doctor knows"

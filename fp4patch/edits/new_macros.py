@@ -5,7 +5,8 @@ import builtins
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
+from operator import itemgetter
 from typing import Literal
 
 from fp4patch.core.arch import Arch
@@ -41,11 +42,9 @@ def macros_since(before: Texts, after: Texts) -> Iterator[tuple[str, int, str]]:
             if word.isidentifier() and not known:
                 yield path, line, word
     yield from new_lines(before, after, _of_compilers)
-    for path, line, word in new_lines(before, after, _in_expressions):
-        old = lex(before.get(path, ""))
-        used = {word for at, word in enumerate(old.words) if old.directive_of[at] < 0}
-        if word not in used | own | set(_declared(lex(after[path]))):
-            yield path, line, word
+    for path, found in groupby(new_lines(before, after, _in_expressions), itemgetter(0)):
+        known_here = own.union(_in_code(lex(before.get(path, ""))), _declared(lex(after[path])))
+        yield from (one for one in found if one[2] not in known_here)
 
 
 def new_lines(before: Texts, after: Texts, read: Callable[[Source], Iterable[_Line]]) -> Iterator[tuple[str, int, str]]:
@@ -159,10 +158,15 @@ def _in_expressions(source: Source) -> Iterator[_Line]:
             yield source.line(source.starts[at]), word
 
 
+def _in_code(source: Source) -> list[str]:
+    """Return the words outside of directives."""
+    return [word for at, word in enumerate(source.words) if source.directive_of[at] < 0]
+
+
 def _declared(source: Source) -> Iterator[str]:
     """Yield the names of the enumerators and constants that code declares. With a macro of that name, which would have
     a value in its place, the declaration would not compile."""
-    words = [word for at, word in enumerate(source.words) if source.directive_of[at] < 0]
+    words = _in_code(source)
     opened: list[bool] = []  # of each bracket: whether it is that of an enumeration's members
     for at, (last, word, after) in enumerate(zip(("", *words), words, (*words[1:], ""), strict=False)):
         if word in _PAIRS:
@@ -185,7 +189,8 @@ _CONSTANT = frozenset(("constexpr", "const"))
 
 def _head(words: Sequence[str], at: int) -> list[str]:
     """Return the words of a declaration that are before one of its own."""
-    return list(takewhile(lambda word: word not in (";", "{", "}", "(", ")"), reversed(words[:at])))
+    back = (words[before] for before in range(at - 1, -1, -1))
+    return list(takewhile(lambda word: word not in (";", "{", "}", "(", ")"), back))
 
 
 _PURE = frozenset((
@@ -209,18 +214,19 @@ def asked_since(before: str, after: str) -> Iterator[_Line]:
     What has the same names asks for nothing else than before. An impure builtin (``getattr``) says nothing by itself:
     each further use counts, and so does each question for the environment.
     """
-    old, new = _asked(before), _asked(after)
+    tree = ast.parse(after)
+    old, new = _asked(ast.parse(before)), _asked(tree)
     seen = Counter((place, name) for place, _, name in old)
-    bound = set(_bound(ast.parse(after)))
+    bound = set(_bound(tree))
     more = Counter((place, name) for place, _, name in new)
     for place, line, name in new:
-        impure = name.startswith("$") or name in dir(builtins)
+        impure = name.startswith("$") or hasattr(builtins, name)
         if more[place, name] > seen[place, name] if impure else not (seen[place, name] or name in bound):
             yield line, name.lstrip("$")
 
 
-def _asked(text: str) -> list[_Name]:
-    """Return the names that a text reads; a variable of the environment begins with ``$``."""
+def _asked(tree: ast.Module) -> list[_Name]:
+    """Return the names that a module reads; a variable of the environment begins with ``$``."""
     found: list[_Name] = []
 
     def visit(node: ast.AST, place: str) -> None:
@@ -247,7 +253,7 @@ def _asked(text: str) -> list[_Name]:
         for child in ast.iter_child_nodes(node):
             visit(child, place)
 
-    visit(ast.parse(text), "")
+    visit(tree, "")
     return found
 
 

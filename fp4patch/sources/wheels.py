@@ -49,10 +49,7 @@ def _files_of(project: str, known: Collection[str]) -> Iterator[tuple[list[Distr
         try:
             found = stack.enter_context(project_files(project))
         except SourceError as error:
-            is_known = canonicalize_name(project) in known
-            raise SourceError(
-                error.message, help=error.help if is_known else suggested(project, known, error.help)
-            ) from error
+            raise SourceError(error.message, help=_or_known(project, known, error.help)) from error
         yield found
 
 
@@ -61,7 +58,11 @@ def _help(project: str, names: list[str], known: Collection[str]) -> str:
     versions = {version for name in names if (version := _version(name))}
     finals = [version for version in versions if not version.is_prerelease] or list(versions)
     newest = f"the newest release of {project} with a wheel is {max(finals)}" if finals else f"{project} has no wheels"
-    otherwise = f"{newest}; or name the wheel that you have"
+    return _or_known(project, known, f"{newest}; or name the wheel that you have")
+
+
+def _or_known(project: str, known: Collection[str], otherwise: str) -> str:
+    """Return advice, after the known project of nearly that name unless this is one."""
     return otherwise if canonicalize_name(project) in known else suggested(project, known, otherwise)
 
 
