@@ -1,10 +1,13 @@
 """CMake for the edit ``replace``: code is one or more commands, compared by name and arguments."""
 
+import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from fp4patch.edits.cmake import Command, Cut, Script, parse
-from fp4patch.edits.cmake_conditions import conditions
+from fp4patch.edits.cmake_expression import read_condition
 from fp4patch.edits.effect import Case, Results
+from fp4patch.edits.given_values import CMakeText, GivenValues
 from fp4patch.edits.operation import Change
 from fp4patch.edits.refusal import Refusal
 
@@ -40,7 +43,13 @@ class CMakeCode:
 
     def conditions(self, cases: Sequence[Case], /) -> Iterator[Results]:
         """Yield the conditions on the variables of the cases."""
-        return conditions(self._commands, cases)
+        values = GivenValues([(ast.Name(name), [CMakeText(case[name]) for case in cases]) for name in cases[0]])
+        for command in self._commands:
+            words = {*re.findall(r"\w+", " ".join(argument.text for argument in command.arguments))}
+            if command.name in ("if", "elseif", "while") and words & cases[0].keys():
+                condition = read_condition(command.arguments)
+                results = values.results(condition.tree) if condition.is_whole else [None]
+                yield [None if result is None else bool(result) for result in results]
 
     def nearest(self, pattern: str, /) -> tuple[int | None, str]:
         """Return the first command of the first one's name that begins with its first argument."""

@@ -108,6 +108,9 @@ class Expressions:
         found: list[ast.expr] = []
         while self.at < len(self.items) and self._text != closing:
             before = self.at
+            if found and self._assigns(found[-1]):
+                found[-1] = self._assignment(found[-1])
+                continue
             if self._text in _OPERATORS or self._text in (")", "]", "}", "=", ";"):
                 if not closing and self._text in (")", "]", "}"):
                     return found
@@ -133,6 +136,19 @@ class Expressions:
     def _place(self, node: ast.expr, line: int) -> ast.expr:
         node.lineno, node.col_offset = line, 0
         return node
+
+    def _assigns(self, target: ast.expr) -> bool:
+        """Tell whether a name is given a value here, right behind it."""
+        is_name = isinstance(target, ast.Name | ast.Attribute) and self.items[self.at - 1].kind is Kind.NAME
+        return is_name and (self._text == "=" or (self._text[:-1] in _COUNTS and self._text[-1:] == "="))
+
+    def _assignment(self, target: ast.expr) -> ast.expr:
+        operator, line = self._text[:-1], self._line
+        self.at += 1
+        value = self.ternary() or ast.Name("nothing")
+        made = _combined(operator, target, value) if operator else value
+        stored = ast.Name(target.id, ast.Store()) if isinstance(target, ast.Name) else target
+        return self._place(ast.NamedExpr(stored, made), line)  # type: ignore[arg-type]
 
     def ternary(self) -> ast.expr | None:
         """Return the expression that begins here; None if none does."""

@@ -26,7 +26,8 @@ from fp4patch.core.table import Globs, Identifier, Specifier
 from fp4patch.core.tree_path import not_built
 from fp4patch.cxx.literals import integer
 from fp4patch.cxx.tokens import Source, lex
-from fp4patch.edits.cmake import Argument, Form, parse
+from fp4patch.edits.cmake import parse
+from fp4patch.edits.cmake_expression import read_condition
 from fp4patch.edits.cxx_expression import Expressions
 from fp4patch.edits.gpu_condition import (
     ARCHS,
@@ -37,9 +38,7 @@ from fp4patch.edits.gpu_condition import (
     conditions_in,
     is_subject,
     leaves,
-    meant,
     named,
-    plain,
 )
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import PatchedTree, Place, Search
@@ -226,81 +225,15 @@ def places(language: str, gates: Set[str], text: str) -> list[Place]:
 
 # --- CMake ------------------------------------------------------------------------------------------------------------
 
-_OPERATORS: Mapping[str, type[ast.cmpop]] = {
-    **{f"{kind}EQUAL": ast.Eq for kind in ("", "STR", "VERSION_")},
-    **{f"{kind}LESS": ast.Lt for kind in ("", "STR", "VERSION_")},
-    **{f"{kind}LESS_EQUAL": ast.LtE for kind in ("", "STR", "VERSION_")},
-    **{f"{kind}GREATER": ast.Gt for kind in ("", "STR", "VERSION_")},
-    **{f"{kind}GREATER_EQUAL": ast.GtE for kind in ("", "STR", "VERSION_")},
-    "MATCHES": ast.Eq,
-    "IN_LIST": ast.Eq,
-}
-
 
 def _in_cmake(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
     script = parse(text)
     conditions = Conditions({})
     for command in (script.commands[at] for at in script.live):
-        if command.name in ("if", "elseif", "while"):
-            condition = _CMakeCondition(command.arguments).either()
-            if any(conditions.places(condition)):
-                yield command.line, False
+        is_condition = command.name in ("if", "elseif", "while")
+        if is_condition and any(conditions.places(read_condition(command.arguments).tree)):
+            yield command.line, False
 
-
-class _CMakeCondition:
-    """The condition of an ``if``, as an expression."""
-
-    def __init__(self, arguments: Sequence[Argument]) -> None:
-        self.arguments = arguments
-        self.at = 0
-
-    def word(self) -> str:
-        """Return the next argument, if it can be an operator."""
-        argument = self.arguments[self.at] if self.at < len(self.arguments) else None
-        return argument.text if argument and argument.form in (Form.UNQUOTED, Form.PARENTHESIS) else ""
-
-    def either(self) -> ast.expr:
-        values = [self.both()]
-        while self.word() == "OR":
-            self.at += 1
-            values.append(self.both())
-        return ast.BoolOp(ast.Or(), values) if len(values) > 1 else values[0]
-
-    def both(self) -> ast.expr:
-        values = [self.one()]
-        while self.word() == "AND":
-            self.at += 1
-            values.append(self.one())
-        return ast.BoolOp(ast.And(), values) if len(values) > 1 else values[0]
-
-    def one(self) -> ast.expr:
-        if self.word() == "NOT":
-            self.at += 1
-            return ast.UnaryOp(ast.Not(), self.one())
-        if self.word() == "(":
-            self.at += 1
-            inner = self.either()
-            self.at += self.word() == ")"
-            return inner
-        left = self.operand()
-        operator = self.word()
-        if operator not in _OPERATORS:
-            return left
-        self.at += 1
-        return ast.Compare(left, [_OPERATORS[operator]()], [self.operand(pattern=operator == "MATCHES")])
-
-    def operand(self, *, pattern: bool = False) -> ast.expr:
-        if self.at >= len(self.arguments):
-            return ast.Name("nothing")
-        text = self.arguments[self.at].text
-        self.at += 1
-        if pattern:
-            text = plain(text)
-        is_name = "${" in text or (_IDENTIFIER.fullmatch(text) and meant(text) is None)
-        return ast.Name(re.sub(r"\W", "_", text)) if is_name else ast.Constant(text)
-
-
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 # --- C++ --------------------------------------------------------------------------------------------------------------
 

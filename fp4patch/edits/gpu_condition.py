@@ -205,7 +205,7 @@ class _World:
 
     def _namedexpr(self, node: ast.NamedExpr) -> object:
         value = self.value(node.value)
-        return self._name(node.target) if isinstance(value, Unknown) else value
+        return self.value(node.target) if isinstance(value, Unknown) else value
 
     def _elements(self, node: ast.Tuple | ast.List | ast.Set) -> object:
         return tuple(map(self.value, node.elts))
@@ -345,6 +345,8 @@ class _World:
         values = [self.value(argument) for argument in (*node.args, *(keyword.value for keyword in node.keywords))]
         if name.endswith("_cast") and values:
             return values[0]
+        if name == "MATCHES":
+            return self._matches(node.args[0], values[1])
         if name == "get" and values and given in ([0], [1]):
             return divmod(self.gpu, 10)[int(given == [1])] if isinstance(values[0], Gpu) else None
         if _IS_EXACTLY.fullmatch(name) and any(numbers := [*map(_number, values), *map(_number, given)]):
@@ -356,6 +358,20 @@ class _World:
             return values[-1]
         targets = [value.number for value in (*given, *values) if isinstance(value, Target)]
         return self.gpu in targets if targets else self._about(name, _text(function))
+
+    def _matches(self, text: ast.expr, pattern: object) -> bool | None:
+        """Tell whether CMake's MATCHES holds, by the GPU that the pattern asks for, of any variable in the text."""
+        value = self.value(text)
+        words = re.split(r"[^\w.]+", plain(pattern)) if isinstance(pattern, str) else []
+        asked = next((word for word in words if meant(word) is not None), None)
+        if asked is None:
+            return self._same(value, pattern)
+        if isinstance(value, str):
+            return meant(asked) in map(meant, re.split(r"[^\w.]+", value))
+        parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+        sides = [self.value(part.value if isinstance(part, ast.FormattedValue) else part) for part in parts]
+        found = [self._same(side, asked) for side in sides if not isinstance(side, str)]
+        return True if True in found else False if False in found else None
 
     def _known_call(self, name: str, owner: object, values: list[object]) -> tuple[object] | None:  # noqa: PLR0911 - a case a line
         """Return the value of a call of a function that is known; None for any other."""

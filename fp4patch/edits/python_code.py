@@ -7,8 +7,8 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from fp4patch.edits.effect import Case, Results
+from fp4patch.edits.given_values import GivenValues
 from fp4patch.edits.operation import Change
-from fp4patch.edits.python_conditions import conditions
 from fp4patch.edits.python_source import Module, Substitution, meaning, read_expression
 
 _LISTS = (ast.List, ast.Tuple, ast.Set)
@@ -49,7 +49,9 @@ class PythonCode:
     def conditions(self, cases: Sequence[Case], /) -> Iterator[Results]:
         """Yield the conditions on the expressions of the cases."""
         named = [node for node in self._nodes if getattr(node, "name", "") == self._within]
-        return conditions(named if self._within else [self._module.tree], cases)
+        for root in named if self._within else [self._module.tree]:
+            values = GivenValues([(read_expression(name), [case[name] for case in cases]) for name in cases[0]])
+            yield from values.conditions(root)
 
     def lists(self, call: str, argument: str, /) -> list[ArgumentList]:
         """Return what the calls of a function or method with that name get as an argument, in their order."""

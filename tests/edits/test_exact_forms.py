@@ -247,6 +247,12 @@ CMAKE = [
         "if(NOT 12.1 IN_LIST CUDA_ARCHS)\nendif()\n",
     ),
     *("if(ARCH VERSION_LESS_EQUAL 12.0)\nendif()\n", "while(ARCH EQUAL 120)\nendwhile()\n"),
+    *(
+        'if("${SM_MAJOR}${SM_MINOR}" STREQUAL "120")\nendif()\n',
+        'if("sm_${CUDA_ARCH}a" STREQUAL "sm_120a")\nendif()\n',
+        'if(";${CUDA_ARCHS};" MATCHES ";120;")\nendif()\n',
+        'if("${CUDA_ARCHS}-${CMAKE_SYSTEM}" MATCHES "12.0a")\nendif()\n',
+    ),
 ]
 FORMS = [*(("c++", text) for text in CXX), *(("python", text) for text in PYTHON), *(("cmake", text) for text in CMAKE)]
 
