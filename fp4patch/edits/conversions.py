@@ -56,16 +56,14 @@ def _is_disguised(content: bytes) -> bool:
     return any(len(found[0]) > len(_MNEMONIC) + 1 for found in _DISGUISED.finditer(content))
 
 
-DISGUISED = (
-    Look(words_of(*_APART_WORDS), _is_disguised),
-    Look(words_of(*([escaped] for escaped in _ESCAPED)), _is_disguised),
-)
-PUT_TOGETHER = (Look(words_of(["e2m1x{"], ["e2m1x%"], ["e2m1{"], ["e2m1%"])), *DISGUISED)
+DISGUISED = Look(words_of(*_APART_WORDS, *([escaped] for escaped in _ESCAPED)), _is_disguised)
+"""Passes every file in which a conversion is written in another way than as one literal without escapes."""
+PUT_TOGETHER = Look(words_of(["e2m1x{"], ["e2m1x%"], ["e2m1{"], ["e2m1%"]), others=(DISGUISED,))
 """What passes files in which no literal may have the mnemonic as it is."""
 INSTRUCTIONS = Look(
     words_of(["e2m1x"]),
     re.compile(rb"e2m1x(?<!_e2m1x)[0-9](?![ \t])").search,
-    PUT_TOGETHER,
+    (PUT_TOGETHER,),
 )
 """Passes every file with a conversion to E2M1: ``cvt.rn.satfinite.e2m1x2.f32``, and not ``cvt.rn.f16x2.e2m1x2 h``."""
 _CALL = re.compile(
@@ -105,9 +103,6 @@ def calls(text: str) -> Iterator[Place]:
 
 def disguised(text: str) -> Iterator[Place]:
     """Yield each live conversion whose instruction no literal has as it is: in two of them, or with escapes."""
-    content = text.encode("utf-8", "surrogateescape")
-    if not any(look.passes(content) for look in DISGUISED):
-        return
     source = lex(text)
     for at in [at for at, word in enumerate(source.words) if word[-1] == '"']:
         value = _joined(source.words, at)

@@ -17,11 +17,9 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from fp4patch.core.errors import SourceError
 from fp4patch.core.globs import glob
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.release import covers
-from fp4patch.core.store import Store, cache_dir, key, source_hash
 from fp4patch.core.table import Globs, Identifier, Specifier
 from fp4patch.core.tree_path import not_built
 from fp4patch.cxx.literals import integer
@@ -43,6 +41,8 @@ from fp4patch.edits.gpu_condition import (
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import PatchedTree, Place, Search
 from fp4patch.edits.promise import Promise
+from fp4patch.edits.python_source import Module
+from fp4patch.edits.python_source import read as read_module
 
 BECAUSE = "a test for exactly SM120 that no edit is for: SM121 may be left out there"
 LANGUAGES = ("c++", "python", "cmake")
@@ -105,7 +105,7 @@ class ExactTests(Promise):
 
     def _tests(self, language: str, gates: Set[str], _tree: PatchedTree, file: str, text: str, /) -> Iterable[Place]:
         searched = glob(self.files).fullmatch(file) and not not_built(file)
-        return _kept_places(language, gates, text) if searched else ()
+        return places(language, gates, text) if searched else ()
 
 
 @cache
@@ -193,21 +193,6 @@ _PARTS = re.compile(
 """What is beside 12 where only that is the major number."""
 _GIVEN = re.compile(rb"\s*[A-Z_]{3}[A-Z0-9_]*\s*(?::[^=\n]*)?=[^=\n]*\b12").match
 """A constant that is the number."""
-
-
-def _kept_places(language: str, gates: Set[str], text: str) -> list[Place]:
-    """As :func:`places`, of the user's cache where this text was read before: to read it takes a while."""
-    try:
-        store = Store(cache_dir() / "searches")
-    except SourceError:  # a user without a directory for it
-        return places(language, gates, text)
-    made_by = source_hash("fp4patch.edits", "fp4patch.cxx")
-    name = key("exact tests", made_by, language, " ".join(sorted(gates)), text.encode("utf-8", "surrogateescape"))
-    kept = store.get(name)
-    if kept is None:
-        kept = places(language, gates, text)
-        store.put(name, kept)
-    return [Place(*place) for place in kept]
 
 
 def places(language: str, gates: Set[str], text: str) -> list[Place]:
@@ -505,13 +490,13 @@ _ASKING = frozenset(("is_device_capability", "startswith", "endswith", "match", 
 
 
 def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
-    tree, lines = ast.parse(text), text.split("\n")
-    names = _assigned(tree)
+    module, lines = read_module(text), text.split("\n")
+    names = _assigned(module)
     conditions = Conditions(names)
     about = {name for name, value in names.items() if isinstance(value, ast.Constant | ast.Tuple | ast.Subscript)}
     hits = frozenset(_lines(text, _HIT_LINE + (rf"|\b(?:{'|'.join(map(re.escape, about))})\b" if about else "")))
     reader = _Module(conditions, hits)
-    reader.walk(tree, ())
+    reader.walk(module.tree, ())
     for line in reader.found:
         if "family" not in lines[line - 1]:
             yield line, False
@@ -526,11 +511,11 @@ def _lines(text: str, pattern: str) -> set[int]:
     return {bisect_right(starts, found.start()) for found in re.finditer(pattern, text)}
 
 
-def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
+def _assigned(module: Module) -> dict[str, ast.expr]:
     """Return the values of the names that are set once; a name of a pair is the part of what it is set to."""
     stored = Counter[str]()
     values: dict[str, ast.expr] = {}
-    for node in ast.walk(tree):
+    for node in module.nodes(""):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             stored[node.id] += 1
         elif isinstance(node, ast.arg):

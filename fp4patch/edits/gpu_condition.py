@@ -489,6 +489,9 @@ class Conditions:
     def __init__(self, names: Mapping[str, ast.expr]) -> None:
         self.names = names
         self._worlds: dict[tuple[int, int, bool], _World] = {}
+        # Each with its node, so that no other one gets its id.
+        self._varying: dict[int, tuple[ast.AST, bool]] = {}
+        self._leaves: dict[tuple[int, int], tuple[ast.AST, Rows]] = {}
 
     def _world(self, gpu: int, scale: int = 1, choice: bool = False) -> _World:
         key = gpu, scale, choice
@@ -522,6 +525,11 @@ class Conditions:
         return False
 
     def _of_leaf(self, leaf: ast.expr, scale: int) -> Rows:
+        if (id(leaf), scale) not in self._leaves:
+            self._leaves[id(leaf), scale] = leaf, self._rows_of(leaf, scale)
+        return self._leaves[id(leaf), scale][1]
+
+    def _rows_of(self, leaf: ast.expr, scale: int) -> Rows:
         worlds = ([self._world(gpu, scale, choice) for gpu in _GPUS] for choice in (False, True))
         return frozenset(
             sum(_BIT[world.gpu] for world in of_all if world.truth(world.value(leaf))) for of_all in worlds
@@ -535,6 +543,11 @@ class Conditions:
 
     def varies(self, node: ast.AST) -> bool:
         """Tell whether it matters to a condition which of SM120 and SM121 it is about."""
+        if id(node) not in self._varying:
+            self._varying[id(node)] = node, self._tells_apart(node)
+        return self._varying[id(node)][1]
+
+    def _tells_apart(self, node: ast.AST) -> bool:
         for choice in (False, True):
             for scale in (1, 10):
                 one, other = (self._world(gpu, scale, choice) for gpu in (120, 121))

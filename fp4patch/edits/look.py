@@ -46,21 +46,28 @@ class QuickLooks:
     """Looks at files of each language, all at once."""
 
     def __init__(self, looks: Mapping[str, Iterable[Look]]) -> None:
-        self._looks = {language: tuple(dict.fromkeys(several)) for language, several in looks.items()}
-        self._automata = {language: _Automaton(several) for language, several in self._looks.items()}
+        self._automata = {language: _Automaton(dict.fromkeys(several)) for language, several in looks.items()}
 
     def passing(self, language: str, content: bytes) -> frozenset[Look]:
         """Return the looks that pass a file."""
         content = _joined(content)
-        found = self._automata[language].words_in(content)
-        return frozenset(look for look in self._looks[language] if look.passes_with(found, content))
+        automaton = self._automata[language]
+        found = automaton.words_in(content)
+        return frozenset(look for look in automaton.looks_with(found) if look.passes_with(found, content))
 
 
 class _Automaton:
     """Words that are found in one pass (Aho and Corasick, 1975)."""
 
     def __init__(self, looks: Iterable[Look]) -> None:
-        self._words = sorted({word for look in looks for word in look.every_word})
+        self._with: dict[bytes, list[Look]] = {}
+        self._without_words = []
+        for look in looks:
+            if frozenset() in look.words:
+                self._without_words.append(look)
+            for word in look.every_word:
+                self._with.setdefault(word, []).append(look)
+        self._words = sorted(self._with)
 
     @cached_property
     def _find(self) -> Callable[[bytes], list[tuple[int, int, int]]]:
@@ -73,6 +80,10 @@ class _Automaton:
         if not self._words:
             return set()
         return {self._words[index] for index in {found[0] for found in self._find(content)}}
+
+    def looks_with(self, words: Iterable[bytes]) -> set[Look]:
+        """Return the looks that have one of these words, or need none."""
+        return {look for word in words for look in self._with[word]}.union(self._without_words)
 
 
 def _joined(content: bytes) -> bytes:

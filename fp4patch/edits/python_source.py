@@ -8,7 +8,7 @@ import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from io import StringIO
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -71,6 +71,12 @@ class Module:
         wanted = read_expression(pattern)
         kind, dump = type(wanted), ast.dump(wanted)
         return [node for node in self.nodes(within) if isinstance(node, kind) and ast.dump(node) == dump]
+
+
+@lru_cache(maxsize=16)
+def read(text: str) -> Module:
+    """Read a module, once for all that ask for it one after the other. SyntaxError or ValueError: it is none."""
+    return Module(text)
 
 
 class Substitution(NamedTuple):

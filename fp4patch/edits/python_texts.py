@@ -4,18 +4,19 @@ import ast
 import re
 from collections.abc import Iterator
 
+from fp4patch.edits.python_source import Module
+
 UNKNOWN = "\0"
 """In the place of what is not written in the module."""
 
 
-def texts(module: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the value of each text that is put together. SyntaxError, ValueError: it is no Python."""
+def texts(module: Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and the value of each text that is put together."""
     names: dict[str, ast.expr] = {}
-    tree = ast.parse(module)
-    for node in ast.walk(tree):
+    for node in module.nodes(""):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             names[node.targets[0].id] = node.value
-    for node in ast.walk(tree):
+    for node in module.nodes(""):
         if isinstance(node, ast.BinOp | ast.JoinedStr | ast.Call | ast.Constant):
             value = _text(node, names, 20)
             if value is not None and value != UNKNOWN:

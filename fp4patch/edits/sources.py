@@ -29,7 +29,7 @@ LANGUAGES: Mapping[str, Language] = {
         "Python",
         "a Python expression",
         python_source.read_expression,
-        python_source.Module,
+        python_source.read,
         python_source.spliced,
     ),
     "cmake": Language(

@@ -8,7 +8,7 @@ has the other.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,13 +22,14 @@ from fp4patch.cxx.text import COMMENT, literals
 from fp4patch.cxx.tokens import Conditional, Source, lex, words
 from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan
-from fp4patch.edits.conversions import CALLS, INSTRUCTIONS, PUT_TOGETHER, calls, disguised
+from fp4patch.edits.conversions import CALLS, DISGUISED, INSTRUCTIONS, PUT_TOGETHER, calls, disguised
 from fp4patch.edits.cxx_code import retirement
 from fp4patch.edits.language import language as language_of
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import Change, Mistake, Operation, PatchedTree, Place, Retired, Search, Template
 from fp4patch.edits.placement import THEIRS, Placement, enclosing, gates
 from fp4patch.edits.ptx import Packed, conversions, evaluate, is_encode, is_stochastic
+from fp4patch.edits.python_source import read as read_module
 from fp4patch.edits.python_texts import UNKNOWN, texts
 from fp4patch.edits.refusal import Refusal
 from fp4patch.edits.software_fallback import Choice, Site, encoder_text, inserts_for, text_of
@@ -108,15 +109,12 @@ class WrapAsm(Operation):
         if language in (self.language, "python"):
             yield Search(INSTRUCTIONS, self._left)
         if language == self.language:
+            yield Search(DISGUISED, lambda _tree, _file, text: _read(disguised, text))
             yield Search(CALLS, lambda _tree, _file, text: calls(text))
+        if language == "python":
+            yield Search(PUT_TOGETHER, lambda _tree, _file, text: _put_together(text))
 
     def _left(self, tree: PatchedTree, file: str, text: str, /) -> Iterator[Place]:
-        if language_of(file) == self.language:
-            try:
-                yield from disguised(text)
-            except LexError as error:
-                yield Place(error.line, error.message)
-                return
         if tree.folded(file) and not any(sign in text for sign in self.unless):
             return  # the fold has proven the files that it read
         if language_of(file) == "python":
@@ -151,9 +149,17 @@ class WrapAsm(Operation):
                 yield Mistake(option, "a condition of the preprocessor", repr(options[option]))
 
 
+def _read(search: Callable[[str], Iterable[Place]], text: str) -> Iterator[Place]:
+    """Yield what a search finds, or the place where a text cannot be read."""
+    try:
+        yield from search(text)
+    except LexError as error:
+        yield Place(error.line, error.message)
+
+
 def _in_python(text: str) -> Iterator[Place]:
     """Yield the conversions in a module's texts. It is parsed only if something of the mnemonic is in no whole one."""
-    is_part = any(look.passes(text.encode("utf-8", "surrogateescape")) for look in PUT_TOGETHER)
+    is_part = False
     for number, line in enumerate(text.split("\n"), 1):
         if "e2m1x" not in line:
             continue
@@ -171,10 +177,11 @@ def _put_together(text: str) -> Iterator[Place]:
     lines = text.split("\n")
     seen: set[int] = set()
     try:
-        for line, value in texts(text):
+        for line, value in texts(read_module(text)):
             found = _ASSEMBLED.search(value)
-            is_written = any("e2m1x" in part and _OPCODE.search(part) for part in lines[line - 1 : line + 40])
-            if found and line not in seen and not is_written:
+            if found is None or line in seen:
+                continue
+            if not any("e2m1x" in part and _OPCODE.search(part) for part in lines[line - 1 : line + 40]):
                 seen.add(line)
                 yield Place(line, found[0].replace(UNKNOWN, "…"), _IN_PYTHON)
     except (SyntaxError, ValueError, RecursionError) as error:

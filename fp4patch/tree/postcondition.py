@@ -1,20 +1,23 @@
 """Check the whole tree, as it will be: what a patch is to leave nowhere must be gone, or be a remainder with a reason.
 
 The edits change the places that they find; this looks for places that no edit found. Files are searched as bytes first,
-and only those with a hit are read as code.
+and only those with a hit are read as code. What the searches find in a text is kept in the user's cache.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
+from fp4patch.core.errors import SourceError
 from fp4patch.core.results import Problem, State
+from fp4patch.core.store import Store, cache_dir, key, source_hash
 from fp4patch.core.tree_path import not_built
 from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.look import Look
-from fp4patch.edits.operation import NO_OPTIONS, PatchedTree, Place, Search
+from fp4patch.edits.operation import NO_OPTIONS, Operation, PatchedTree, Place, Search
+from fp4patch.edits.promise import Promise
 from fp4patch.tree.receipt import Remainder
 
 ADVICE = (
@@ -32,6 +35,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> tuple[list[Problem], l
     problems: dict[Problem, None] = {}
     remainders: dict[Remainder, None] = {}
     searches, there = _searches(wanted), set(wanted.candidates.files)
+    kept = _store()
     for file in dict.fromkeys([*wanted.candidates.files, *wanted.files]):
         spoken = language(file)
         content = desired(file) if searches[spoken] else b""
@@ -40,12 +44,13 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> tuple[list[Problem], l
                 problems[_problem("", file, None, "a file that can be searched", "one that may not be read")] = None
             continue
         passing = wanted.passing(spoken, content) if searches[spoken] else ()
-        for patch, search in searches[spoken]:
-            for place in search.places(file, _text(content)) if search.look in passing else ():
+        asked = [search for search in searches[spoken] if search.look in passing]
+        for search, places in zip(asked, _places(kept, asked, file, content), strict=True):
+            for place in places:
                 if reason := _NOT_BUILT if not_built(file) else place.because:
-                    remainders[Remainder(patch.id, file, place.line, place.found, reason)] = None
+                    remainders[Remainder(search.patch, file, place.line, place.found, reason)] = None
                 else:
-                    problems[_problem(patch.id, file, place.line, search.expected, f"`{place.found}`")] = None
+                    problems[_problem(search.patch, file, place.line, search.expected, f"`{place.found}`")] = None
     for patch in wanted.patches:
         for promise in patch.promises:
             for breach in promise.breaches(partial(_text_of, pristine), partial(_text_of, desired)):
@@ -63,34 +68,67 @@ def _problem(patch: str, file: str, line: int | None, expected: str, found: str)
 class _Search(NamedTuple):
     """A search of a patch, whose places depend on a file and its text alone."""
 
+    patch: str
     look: Look
     places: Callable[[str, str], Iterable[Place]]
     expected: str
+    asks: str
+    """All that its places depend on, but for the file."""
+    folded: Callable[[str], bool]
+    """Tells if the edit was applied to a file."""
 
 
-def _searches(wanted: Plan) -> dict[str, list[tuple[Patch, _Search]]]:
+def _searches(wanted: Plan) -> dict[str, list[_Search]]:
     """Return the searches in each language."""
 
-    def bound(search: Search, planned: Planned | None = None) -> _Search:
+    def bound(
+        patch: Patch, owner: Operation | Promise, searches: Iterable[Search], planned: Planned | None = None
+    ) -> Iterator[_Search]:
         options = planned.options if planned else NO_OPTIONS
-        patched = PatchedTree(options, lambda file: planned in wanted.files.get(file, ()))
-        return _Search(search.look, partial(search.places, patched), search.expected)
+        folded: Callable[[str], bool] = lambda file: planned in wanted.files.get(file, ())  # noqa: E731
+        for number, search in enumerate(searches):
+            places = partial(search.places, PatchedTree(options, folded))
+            asks = f"{number} of {owner!r} {sorted(options.items())} {wanted.tree.version}"
+            yield _Search(patch.id, search.look, places, search.expected, asks, folded)
 
-    searches: dict[str, list[tuple[Patch, _Search]]] = {}
+    searches: dict[str, list[_Search]] = {}
     for spoken in LANGUAGES:
         of_edits = (
-            (planned.patch, bound(search, planned))
+            search
             for planned in wanted.edits
-            for search in planned.edit.searches(spoken)
+            for search in bound(planned.patch, planned.edit, planned.edit.searches(spoken), planned)
         )
         of_promises = (
-            (patch, bound(search))
+            search
             for patch in wanted.patches
             for promise in patch.promises
-            for search in promise.searches(spoken, wanted.tree.version)
+            for search in bound(patch, promise, promise.searches(spoken, wanted.tree.version))
         )
         searches[spoken] = [*of_edits, *of_promises]
     return searches
+
+
+def _store() -> Store | None:
+    """Return where places are kept; None for a user without a directory for it."""
+    try:
+        return Store(cache_dir() / "searches")
+    except SourceError:
+        return None
+
+
+def _places(kept: Store | None, searches: Sequence[_Search], file: str, content: bytes) -> list[list[Place]]:
+    """Return what each search finds in a file."""
+    if not searches:
+        return []
+    made_by = source_hash("fp4patch.edits", "fp4patch.cxx", "fp4patch.core")
+    asks = (f"{search.folded(file)} {search.asks}" for search in searches)
+    name = key("places", made_by, file, content, *asks)
+    found = kept.get(name) if kept else None
+    if found is None:
+        found = [list(search.places(file, _text(content))) for search in searches]
+        if kept:
+            kept.put(name, found)
+    return [[Place(*place) for place in places] for places in found]
 
 
 def _text_of(read: Read, path: str) -> str | None:
