@@ -4,15 +4,17 @@ A tree keeps the diff of such a patch with its receipt, so that the directory is
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Reader
+from fp4patch.catalog.target import Layout
 from fp4patch.core.errors import ManifestError, Refused
 from fp4patch.core.lex_error import LexError
+from fp4patch.core.results import Problem
 from fp4patch.edits import Diff
 from fp4patch.edits.patch_file import Commit, FileChange
 from fp4patch.edits.patch_file import read as read_patch
@@ -118,11 +120,44 @@ def of_commit(commit: Commit, name: str, target: str, *, reason: str, retire: st
     )
 
 
-def with_changes(patch: OutsidePatch, changes: Sequence[FileChange]) -> OutsidePatch:
-    """Return a patch with the diff of a merge in the place of its own."""
+def with_changes(patch: OutsidePatch, changes: Sequence[FileChange], *, merged: bool) -> OutsidePatch:
+    """Return a patch with the diff of a merge, or of another layout, in the place of its own."""
     diff = patch_text(replace(patch.commit, changes=tuple(changes))).encode()
     edit = Diff(file=patch.file, sha256=sha256(diff).hexdigest())
-    return replace(patch, diff=diff, edits=edit.of_files(diff), origin=replace(patch.origin, merged=True))
+    return replace(patch, diff=diff, edits=edit.of_files(diff), origin=replace(patch.origin, merged=merged))
+
+
+def located(patches: Sequence[OutsidePatch], layout: Layout, has: Callable[[str], bool]) -> list[OutsidePatch]:
+    """Return patches with the paths that their files have in a tree, of which ``has`` tells whether it has a file.
+
+    Refused: it has neither a file nor a place for it.
+    """
+    if not layout.names:
+        return list(patches)
+    problems = [
+        Problem(
+            "a file that an installed package has",
+            f"{path}, which is in upstream's repository alone",
+            help="`fp4patch new-patch --stack` leaves out what is not built; else leave the file out, or patch a clone",
+            patch=patch.id,
+            file=path,
+        )
+        for patch in patches
+        for path in dict.fromkeys(patch.files)
+        if not layout.has_place(path) and not has(path)
+    ]
+    if problems:
+        raise Refused("no tree was changed", problems=problems, help="patches name files as upstream's repository does")
+    return [
+        with_changes(patch, [_in(layout, change) for change in patch.commit.changes], merged=patch.origin.merged)
+        for patch in patches
+    ]
+
+
+def _in(layout: Layout, change: FileChange) -> FileChange:
+    return replace(
+        change, before=change.before and layout.place(change.before), after=change.after and layout.place(change.after)
+    )
 
 
 def kept(id_: str, link: str, diff: bytes, origin: Origin) -> OutsidePatch:

@@ -1,9 +1,9 @@
 """A target: the contents of ``patches/<target>/target.toml``, which describe one kind of source tree."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from fp4patch.core.table import (
     SOME,
@@ -166,6 +166,30 @@ class Bypass(Manifest):
     """Message to print if such code exists: its meaning, and the recommended action."""
 
 
+class Layout(NamedTuple):
+    """Where a tree has the files of upstream's repository."""
+
+    names: Mapping[str, str]
+    """Beginnings of its paths, and what they are in the repository: the first that fits counts. Empty: the same."""
+
+    def place(self, path: str) -> str:
+        """Return the path in the tree of a file of the repository; a path that nothing fits is the tree's own."""
+        here, there = next(((here, there) for here, there in self.names.items() if path.startswith(there)), ("", ""))
+        return here + path.removeprefix(there)
+
+    def in_repository(self, path: str) -> str:
+        """Return the path in the repository of a file of the tree."""
+        begin = next((begin for begin in self.names if path.startswith(begin)), "")
+        return self.names.get(begin, "") + path.removeprefix(begin)
+
+    def has_place(self, path: str) -> bool:
+        """Tell whether a file of the repository has a place in the tree: tests have none in an installed package."""
+        ways = self.names.items()
+        return not ways or any(path.startswith(there) or (here and path.startswith(here)) for here, there in ways)
+
+
+AS_UPSTREAM = Layout({})
+"""The layout of a checkout."""
 Marks = Annotated[tuple[TreePath, ...], SOME]
 """Files that together identify a directory."""
 
@@ -182,8 +206,8 @@ class Target(Manifest):
     """The same for each other layout: a checkout, where ``marks`` are those of an installed package."""
     repository: dict[str, str] = field(default_factory=dict)
     """Beginnings of paths in an archive or an installed package, and what they are in upstream's repository, where that
-    has another layout: ``{"jit/" = "flashinfer/jit/"}``. The first that fits a path counts. Patches name files as the
-    repository does, and are for both."""
+    has another layout: ``{"data/csrc/" = "csrc/"}``. The first that fits a path counts. Patches name files as the
+    repository does, and are for both. A tree has these paths if marks of its layout begin so."""
     version: StatedVersion
     include: tuple[str, ...]
     """Include directories, relative to the tree, for the compilation of a probe."""
@@ -232,10 +256,15 @@ class Target(Manifest):
             return self.commits.get(version, "")
         return self.tag.format(version=version, release=version.removesuffix(".0"))
 
-    def in_repository(self, path: str) -> str:
-        """Return the path in upstream's repository of a file of a tree, in whatever layout the tree is."""
-        begin = next((begin for begin in self.repository if path.startswith(begin)), "")
-        return self.repository.get(begin, "") + path.removeprefix(begin)
+    def layout(self, has: Callable[[str], bool]) -> Layout:
+        """Return the layout of a tree, of which ``has`` tells whether a file is in it."""
+        marks = next((marks for marks in (self.marks, *self.other_marks) if all(map(has, marks))), ())
+        is_other = any(begin and mark.startswith(begin) for begin in self.repository for mark in marks)
+        return Layout(self.repository) if is_other else AS_UPSTREAM
+
+    def layout_at(self, root: Path) -> Layout:
+        """Return the layout of the tree in a directory."""
+        return self.layout(lambda path: (root / path).is_file())
 
     def in_layouts(self, globs: Iterable[str]) -> tuple[str, ...]:
         """Return globs of files of upstream's repository, and ahead of each one those of the same files elsewhere."""

@@ -164,7 +164,7 @@ def _diffs(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[P
     for number in range(1, len(patches) + 1):
         after = _desired(tree, catalog, variant, patches[:number])
         changed = {path: (before.get(path, tree.pristine(path) or b""), text) for path, text in sorted(after.items())}
-        theirs = tree.known.target.in_repository
+        theirs = tree.known.target.layout_at(tree.root).in_repository
         differing = {theirs(path): texts for path, texts in changed.items() if texts[0] != texts[1]}
         yield "".join(f"diff --git a/{path} b/{path}\n{unified(path, *texts)}" for path, texts in differing.items())
         before |= after

@@ -29,9 +29,9 @@ from fp4patch.edits import Diff
 from fp4patch.edits.diff import File, FileDiff, changed
 from fp4patch.edits.patch_file import FileChange, read
 from fp4patch.edits.patch_text import patch_text
-from fp4patch.sources.archive import read_files
 from fp4patch.sources.checkout import Checkout
-from fp4patch.sources.index import download, place
+from fp4patch.sources.index import place
+from fp4patch.stack.files import in_archive
 from fp4patch.stack.read import SERIES, TABLE, read_stack
 from fp4patch.tree.locking import locked
 
@@ -282,9 +282,11 @@ def _of_tree(target: Target, tree: Path) -> tuple[str, Texts]:
         found = f"{known.target.title}, {known.version or 'of no version that it states'}"
         raise UsageError(f"{tree} is {found}", help=f"name a tree of {target.title} that states its version")
 
+    layout = known.target.layout_at(known.root)
+
     def texts(names: Collection[str]) -> Mapping[str, bytes]:
         with locked([known]) as (held,):
-            return {name: text for name in names if (text := held.read(name)) is not None}
+            return {name: text for name in names if (text := held.read(layout.place(name))) is not None}
 
     return str(known.version), texts
 
@@ -303,7 +305,11 @@ def _of_archives(target: Target, releases: Sequence[str]) -> dict[str, Texts]:
         )
 
     def of(archive: Archive) -> Texts:
-        return lambda names: read_files(download(archive, silent), archive.subtree, names)
+        def texts(names: Collection[str]) -> Mapping[str, bytes]:
+            release = in_archive(target, archive, names, silent)
+            return {name: text for name in names if (text := release.read(name)) is not None}
+
+        return texts
 
     return {archive.version: of(archive) for archive in archives}
 

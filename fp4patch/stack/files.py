@@ -1,15 +1,15 @@
 """The files of one release, by the names of upstream's repository: of a tree, of a pinned archive, or of a clone."""
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from fp4patch.catalog.identify import claimed_version, is_at
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.catalog.target import Target
+from fp4patch.catalog.target import AS_UPSTREAM, Archive, Layout, Target
 from fp4patch.core.errors import UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.release import is_version
@@ -36,6 +36,8 @@ class Release:
     clone: Clone | None = None
     commit: str = ""
     """Its commit in the clone; empty if no clone has it."""
+    layout: Layout = AS_UPSTREAM
+    """Where it has the files of the repository."""
     _texts: dict[str, str | None] = field(default_factory=dict, repr=False)
 
     def text(self, path: str) -> str | None:
@@ -83,30 +85,26 @@ def _published(
     if clone and commit:
         return Release(name, lambda path: clone.read(commit, path), target, version, clone, commit)
     if archive := target.archive(version):
-        wanted = {place for path in paths for place in _places(target, path)}
-        contents = read_files(download(archive, progress), archive.subtree, wanted)
-        return Release(name, lambda path: _in_layouts(target, path, contents), target, version)
+        return replace(in_archive(target, archive, paths, progress), name=name)
     fetch(target, version, work, progress=progress)
-    return Release(name, _reader(work, target), target, version)
+    layout = target.layout_at(work)
+    return Release(name, _reader(work, layout), target, version, layout=layout)
+
+
+def in_archive(target: Target, archive: Archive, paths: Collection[str], progress: OnProgress) -> Release:
+    """Return the release of a pinned archive, with these files alone."""
+    marks = {mark for marks in (target.marks, *target.other_marks) for mark in marks}
+    other = Layout(target.repository)
+    wanted = {*marks, *paths, *map(other.place, paths)}
+    contents = read_files(download(archive, progress), archive.subtree, wanted)
+    layout = target.layout(contents.__contains__)
+    read = lambda path: contents.get(layout.place(path))  # noqa: E731
+    return Release(archive.filename, read, target, archive.version, layout=layout)
 
 
 def of_commit(clone: Clone, commit: str) -> Release:
     """Return the files of a commit."""
     return Release(commit, lambda path: clone.read(commit, path), clone=clone, commit=commit)
-
-
-def _in_layouts(target: Target, path: str, contents: Mapping[str, bytes]) -> bytes | None:
-    return next((contents[place] for place in _places(target, path) if place in contents), None)
-
-
-def _places(target: Target, path: str) -> tuple[str, ...]:
-    """Return the paths at which a tree can have a file of upstream's repository.
-
-    An archive or an installed package is one directory of it: there ``flashinfer/gemm/core.py`` is ``gemm/core.py``.
-    """
-    tops = {archive.subtree for archive in target.archives} - {""}
-    below = (path.removeprefix(f"{top}/") for top in sorted(tops) if path.startswith(f"{top}/"))
-    return tuple(dict.fromkeys((*target.in_layouts([path]), *below)))
 
 
 def of_tree(root: Path, catalog: Catalog, clone: Clone | None) -> Release:
@@ -119,22 +117,23 @@ def of_tree(root: Path, catalog: Catalog, clone: Clone | None) -> Release:
     version = str(claimed_version(root, target) or "") if target else ""
     own = Clone(root) if (root / ".git").exists() else None
     commit = own.commit("HEAD") if own else clone.commit(target.tag_of(version)) if clone and target and version else ""
-    return Release(str(root), _reader(root, target), target, version, own or clone if commit else None, commit)
+    layout = target.layout_at(root) if target else AS_UPSTREAM
+    history = own or clone if commit else None
+    return Release(str(root), _reader(root, layout), target, version, history, commit, layout)
 
 
-def _reader(root: Path, target: Target | None) -> Callable[[str], bytes | None]:
-    """Return what reads a regular file of a tree, in whatever layout the tree is; links are not followed."""
+def _reader(root: Path, layout: Layout) -> Callable[[str], bytes | None]:
+    """Return what reads a regular file of a tree; links are not followed."""
     top = root.resolve()
 
     def read(path: str) -> bytes | None:
-        for place in _places(target, path) if target else (path,):
-            file = top / place
-            try:
-                inside = file.parent.resolve().is_relative_to(top) and not file.is_symlink()
-                if inside and file.is_file() and file.stat().st_size <= _LARGEST:
-                    return file.read_bytes()
-            except OSError:
-                continue
+        file = top / layout.place(path)
+        try:
+            inside = file.parent.resolve().is_relative_to(top) and not file.is_symlink()
+            if inside and file.is_file() and file.stat().st_size <= _LARGEST:
+                return file.read_bytes()
+        except OSError:
+            pass
         return None
 
     return read

@@ -9,14 +9,14 @@ in exact context like any other. Whatever remains is a conflict, and is refused.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.outside import OutsidePatch, with_changes
-from fp4patch.catalog.target import Target
+from fp4patch.catalog.target import AS_UPSTREAM, Layout, Target
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.lex_error import LexError
+from fp4patch.core.progress import silent
 from fp4patch.core.release import is_version
 from fp4patch.core.results import Drift, NothingToDo, Problem, Rewritten, State
 from fp4patch.core.wording import counted
@@ -25,10 +25,9 @@ from fp4patch.edits.language import language
 from fp4patch.edits.patch_file import FileChange, read
 from fp4patch.edits.patch_text import git_diff
 from fp4patch.edits.sources import LANGUAGES
-from fp4patch.sources.archive import read_files
 from fp4patch.sources.checkout import Checkout
 from fp4patch.sources.git import MARK, merge_file
-from fp4patch.sources.index import download
+from fp4patch.stack.files import in_archive
 from fp4patch.stack.tokens import by_tokens
 from fp4patch.tree.files import unified
 from fp4patch.tree.fold import pristine_file
@@ -45,6 +44,8 @@ class Bases:
 
     target: Target
     clones: tuple[Checkout, ...]
+    layout: Layout = AS_UPSTREAM
+    """That of the tree."""
 
     def text(self, change: FileChange, base: str) -> str | None:
         """Return the file before a change, to which this applies exactly; None if it is not known."""
@@ -58,14 +59,15 @@ class Bases:
         return None
 
     def _candidates(self, change: FileChange, base: str) -> Iterable[bytes]:
-        path = change.before or ""
+        path = self.layout.in_repository(self.layout.place(change.before or ""))
         for clone in self.clones:
             names = [change.blob_before] if _HASH.fullmatch(change.blob_before) else []
-            names += [f"{base}:{self.target.in_repository(path)}"] if _HASH.fullmatch(base) else []
+            names += [f"{base}:{path}"] if _HASH.fullmatch(base) else []
             yield from (content for name in names if (content := clone.blob(name)) is not None)
         for archive in self.target.archives if is_version(base) else ():
             if archive.version == base.removeprefix("v"):
-                yield from read_files(download(archive, lambda _: None), archive.subtree, {path}).values()
+                content = in_archive(self.target, archive, {path}, silent).read(path)
+                yield from [] if content is None else [content]
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def merge_stack(patches: Sequence[OutsidePatch], read_file: ReadFile, bases: Bas
             assert all(isinstance(outcome, Rewritten) for outcome in after.outcomes)
         tree.files |= after.files
         if made:
-            done.append(with_changes(patch, made))
+            done.append(with_changes(patch, made, merged=True))
         (merged if made else retired).append(patch.name)
     return Merged(tuple(done), tuple(merged), tuple(retired), tuple(problems))
 
@@ -138,10 +140,11 @@ def merge_onto(
     found = dict[Path, Merged]()
     for tree in trees:
         own = Checkout.around(tree.root / "x")
-        bases = Bases(tree.target, (*repositories, *([own] if own else ())))
+        layout = tree.target.layout_at(tree.root)
+        bases = Bases(tree.target, (*repositories, *([own] if own else ())), layout)
         mine = [patch for patch in patches if patch.target in ("", tree.target.name)]
         with locked([tree]) as (held,):
-            found[tree.root] = merge_stack(mine, partial(pristine_file, held), bases)
+            found[tree.root] = merge_stack(mine, lambda path: pristine_file(held, layout.place(path)), bases)  # noqa: B023
     if problems := [problem for merged in found.values() for problem in merged.problems]:
         raise Refused(
             f"{counted(len(problems), 'conflict')}; nothing was changed",

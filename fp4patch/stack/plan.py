@@ -226,7 +226,7 @@ class OnRelease:
         if there.outcome:
             return made(there.outcome, there.evidence, there.since, places=there.places)
         changes, left_out = self._present(patch)
-        tried = attempt(changes, self.text, self.base)
+        tried = self._tried_here(changes)
         if tried.fits:
             needs = self._needed(patch, changes)
             self.on.append(patch)
@@ -341,11 +341,19 @@ class OnRelease:
         counting, left_out = [], []
         for change in patch.changes:
             aside = change not in patch.judged
-            if aside and not attempt([change], self.text, self.base).fits:
+            if aside and not self._tried_here([change]).fits:
                 left_out.append(change.path)
             else:
                 counting.append(change)
         return tuple(counting), tuple(left_out)
+
+    def _tried_here(self, changes: Sequence[FileChange]) -> Attempt:
+        """Return the attempt with changes behind the patches that are on."""
+        tried = attempt(changes, self.text, self.base)
+        made = (change.path for change in changes if change.before is None)
+        homeless = [path for path in made if not self.release.layout.has_place(path)]
+        tried.misfits += [Misfit(path, 0, None, "an installed package has no place for it") for path in homeless]
+        return tried
 
     def _tried(self, patches: Iterable[Patch], last: Sequence[FileChange]) -> Attempt | None:
         """Return the attempt with changes behind some patches on the bare release; None if one of these does not go."""

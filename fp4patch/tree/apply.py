@@ -4,6 +4,7 @@ A file's desired bytes are the fold of its edits over its pristine bytes. So app
 variant is another fold, and reverting is the empty one.
 """
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from typing import Literal
 from fp4patch import __version__
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import ALONE, Catalog, load
-from fp4patch.catalog.outside import OutsidePatch
+from fp4patch.catalog.outside import OutsidePatch, located
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
 from fp4patch.core.results import Problem, Rewritten, State
@@ -117,16 +118,20 @@ def apply(
     catalog = load()
     identified = identify_all(trees, catalog, version)
     kinds = {tree.target.name for tree in identified}
-    if len(kinds) > 1 and (vague := next((p.origin.stack for p in outside if not p.target), "")):
+    own = {tree.target.name for tree in identified if tree.root in {Path(os.path.realpath(tree)) for tree in trees}}
+    if len(own) > 1 and (vague := next((p.origin.stack for p in outside if not p.target), "")):
         raise UsageError(f"which of these trees is the stack {vague} for?", help="say it in stack.toml: target = NAME")
-    named = [replace(patch, target=patch.target or next(iter(kinds))) for patch in outside]
+    named = [replace(patch, target=patch.target or next(iter(own))) for patch in outside]
     if strays := [p.id for p in named if p.target not in kinds]:
         raise UsageError(f"{strays[0]} is for none of these trees", help="name the tree that it changes, too")
     with locked(identified) as every:
         staged, results = [], []
         for tree in every:
             keeps = tree.outside if not (named or variant) else ()
-            whole = catalog.including([*(p for p in named if p.target == tree.known.target.name), *keeps])
+            mine = [patch for patch in named if patch.target == tree.known.target.name]
+            layout = tree.known.target.layout_at(tree.root)
+            placed = located(mine, layout, lambda path, tree=tree: tree.read(path) is not None)  # type: ignore[misc]
+            whole = catalog.including([*placed, *keeps])
             chosen = whole.variant(variant or _applied_variant(tree, every, whole, alone=bool(named)))
             folds, record = evaluate(tree, chosen, whole)
             done = {path: State.APPLIED for path, file in folds.files.items() if file.patches}
