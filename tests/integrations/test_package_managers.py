@@ -266,6 +266,30 @@ for name in found["patches"]:
     assert is_patched(of(folder / "work" / NAME))
 
 
+def test_spack_takes_them_for_their_release_alone(source: Path, lines: Lines, is_patched: Patched) -> None:
+    """Its directive reads the lines, and its own function applies them; nothing is concretized, which takes minutes."""
+    spack, repo = program("spack"), source.parent / "repo"
+    text = lines("spack", "repo/packages/cutlass")
+    (repo / "repo.yaml").write_text("repo:\n  namespace: fp4patch_test\n")
+    (repo / "packages/cutlass/package.py").write_text(
+        f'from spack.package import *\n\n\nclass Cutlass(Package):\n    version("4.2.1")\n    version("4.2.0")\n{text}'
+    )
+    (source.parent / "run.py").write_text(f"""
+import types
+import spack.patch, spack.repo, spack.spec
+with spack.repo.use_repositories("repo") as repo:
+    package = repo.get_pkg_class("fp4patch_test.cutlass")
+    def of(version):
+        spec = spack.spec.Spec(f"cutlass@={{version}}")
+        return [patch for when, patches in package.patches.items() if spec.satisfies(when) for patch in patches]
+    assert of("4.2.1") and not of("4.2.0")
+    for patch in sorted(of("4.2.1"), key=lambda patch: patch.ordering_key):
+        spack.patch.apply_patch(types.SimpleNamespace(source_path="{NAME}"), patch.path, patch.level)
+""")
+    run(source.parent, spack, "python", "run.py", SPACK_DISABLE_LOCAL_CONFIG="1")
+    assert is_patched(of(source.parent / NAME))
+
+
 def test_cmake_patches_what_it_fetches(source: Path, lines: Lines, is_patched: Patched) -> None:
     project = source.parent / "project"
     project.mkdir()
