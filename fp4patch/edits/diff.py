@@ -196,6 +196,13 @@ def _places(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[int] | Refusal:
     return places
 
 
+def _ends(lines: Sequence[str]) -> str:
+    """Return how lines end."""
+    if any(line.endswith("\r\n") for line in lines):
+        return "CRLF"
+    return "LF" if "".join(lines[-1:]).endswith("\n") else "no newline at the end of the file"
+
+
 def _nearest(lines: Sequence[str], hunk: Hunk) -> tuple[int | None, str]:
     """Return the line of the place that has most lines of a hunk, and the first line that differs there."""
 
@@ -204,6 +211,12 @@ def _nearest(lines: Sequence[str], hunk: Hunk) -> tuple[int | None, str]:
             mine == theirs for mine, theirs in zip(lines[place : place + len(hunk.before)], hunk.before, strict=False)
         )
 
+    bare = [line.rstrip("\r\n") for line in lines]
+    wanted = [line.rstrip("\r\n") for line in hunk.before]
+    for at in range(len(lines) - len(wanted) + 1):
+        there = lines[at : at + len(wanted)]
+        if bare[at : at + len(wanted)] == wanted and tuple(there) != hunk.before:
+            return at + 1, f"the same lines with {_ends(there)}, and with {_ends(hunk.before)} in the diff"
     place = max(range(len(lines)), key=same, default=0)
     for at, expected in enumerate(hunk.before, place):
         if at < len(lines) and lines[at] != expected:

@@ -1,13 +1,14 @@
 """The files of one release, by the names of upstream's repository: of a tree, of a pinned archive, or of a clone."""
 
+import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from fp4patch.catalog.identify import claimed_version, is_at
+from fp4patch.catalog.identify import Identified, claimed_version, is_at
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.target import AS_UPSTREAM, Archive, Layout, Target
 from fp4patch.core.errors import UsageError
@@ -19,6 +20,7 @@ from fp4patch.sources.archive import read_files
 from fp4patch.sources.fetch import fetch
 from fp4patch.sources.history import Clone
 from fp4patch.sources.index import download
+from fp4patch.tree.locking import locked
 
 _LARGEST = 16 << 20
 """Bytes of the largest file that is read: no source file comes near it."""
@@ -38,6 +40,8 @@ class Release:
     """Its commit in the clone; empty if no clone has it."""
     layout: Layout = AS_UPSTREAM
     """Where it has the files of the repository."""
+    occupied: Callable[[str], bool] = field(default=lambda _: False, repr=False)
+    """Tells whether a directory, a link or the like is at a path, or one but a directory is above it."""
     _texts: dict[str, str | None] = field(default_factory=dict, repr=False)
 
     def text(self, path: str) -> str | None:
@@ -46,6 +50,14 @@ class Release:
             content = self.read(path)
             self._texts[path] = None if content is None else content.decode("utf-8", "surrogateescape")
         return self._texts[path]
+
+    def obstacle(self, path: str) -> str:
+        """Return why no file can be made at a path at which there is none; empty if it can."""
+        if not self.layout.has_place(path):
+            return "an installed package has no place for it"
+        if above := next((folder for folder in _above(path) if self.text(folder) is not None), ""):
+            return f"the release has the file {above} where the patch needs a directory"
+        return "the release has something else than a file there" if self.occupied(path) else ""
 
 
 @contextmanager
@@ -88,14 +100,15 @@ def _published(
         return replace(in_archive(target, archive, paths, progress), name=name)
     fetch(target, version, work, progress=progress)
     layout = target.layout_at(work)
-    return Release(name, _reader(work, layout), target, version, layout=layout)
+    return Release(name, _reader(work, layout, {}), target, version, layout=layout)
 
 
 def in_archive(target: Target, archive: Archive, paths: Collection[str], progress: OnProgress) -> Release:
     """Return the release of a pinned archive, with these files alone."""
     marks = {mark for marks in (target.marks, *target.other_marks) for mark in marks}
     other = Layout(target.repository)
-    wanted = {*marks, *paths, *map(other.place, paths)}
+    named = {*paths, *(folder for path in paths for folder in _above(path))}
+    wanted = {*marks, *named, *map(other.place, named)}
     contents = read_files(download(archive, progress), archive.subtree, wanted)
     layout = target.layout(contents.__contains__)
     read = lambda path: contents.get(layout.place(path))  # noqa: E731
@@ -118,16 +131,41 @@ def of_tree(root: Path, catalog: Catalog, clone: Clone | None) -> Release:
     own = Clone(root) if (root / ".git").exists() else None
     commit = own.commit("HEAD") if own else clone.commit(target.tag_of(version)) if clone and target and version else ""
     layout = target.layout_at(root) if target else AS_UPSTREAM
+    pristine = _pristine(Identified(root.resolve(), target, claimed_version(root, target))) if target else {}
     history = own or clone if commit else None
-    return Release(str(root), _reader(root, layout), target, version, history, commit, layout)
+    top = root.resolve()
+
+    def occupied(path: str) -> bool:
+        place = layout.place(path)
+        try:
+            outside = not (top / place).parent.resolve().is_relative_to(top)
+            return outside or (os.path.lexists(top / place) and place not in pristine)
+        except OSError:
+            return True
+
+    reader = _reader(root, layout, pristine)
+    return Release(str(root), reader, target, version, history, commit, layout, occupied)
 
 
-def _reader(root: Path, layout: Layout) -> Callable[[str], bytes | None]:
+def _above(path: str) -> Iterator[str]:
+    return map(str, PurePosixPath(path).parents[:-1])
+
+
+def _pristine(tree: Identified) -> Mapping[str, bytes | None]:
+    """Return the files that fp4patch patched as upstream has them: a release has no patch that we put in."""
+    with locked([tree]) as (held,):
+        return {path: held.read(path) for path in held.on_record}
+
+
+def _reader(root: Path, layout: Layout, pristine: Mapping[str, bytes | None]) -> Callable[[str], bytes | None]:
     """Return what reads a regular file of a tree; links are not followed."""
     top = root.resolve()
 
     def read(path: str) -> bytes | None:
-        file = top / layout.place(path)
+        place = layout.place(path)
+        if place in pristine:
+            return pristine[place]
+        file = top / place
         try:
             inside = file.parent.resolve().is_relative_to(top) and not file.is_symlink()
             if inside and file.is_file() and file.stat().st_size <= _LARGEST:

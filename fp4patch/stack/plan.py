@@ -350,9 +350,9 @@ class OnRelease:
     def _tried_here(self, changes: Sequence[FileChange]) -> Attempt:
         """Return the attempt with changes behind the patches that are on."""
         tried = attempt(changes, self.text, self.base)
-        made = (change.path for change in changes if change.before is None)
-        homeless = [path for path in made if not self.release.layout.has_place(path)]
-        tried.misfits += [Misfit(path, 0, None, "an installed package has no place for it") for path in homeless]
+        made = (change.path for change in changes if change.after not in (None, change.before))
+        missing = (path for path in made if self.release.text(path) is None)
+        tried.misfits += [Misfit(path, 0, None, why) for path in missing if (why := self.release.obstacle(path))]
         return tried
 
     def _tried(self, patches: Iterable[Patch], last: Sequence[FileChange]) -> Attempt | None:

@@ -162,7 +162,7 @@ def read_stack(folder: Path, targets: Collection[str]) -> Stack:
             problems=reader.problems,
             help="`fp4patch new-patch` adds a patch to a stack, and leaves out what no tree takes",
         )
-    return Stack(folder.name, folder, table.target, tuple(patches))
+    return Stack(outside.as_name(folder.name), folder, table.target, tuple(patches))
 
 
 def _by_name(folder: Path) -> Iterator[str]:

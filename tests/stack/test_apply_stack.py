@@ -77,6 +77,51 @@ def test_a_stack_goes_in_alone_and_its_directory_is_not_needed_again(
     assert snapshot(tree) == before
 
 
+@pytest.mark.parametrize("name", ["my stack", "patches+fixes", "Änderungen", "-p", ".carried"])
+def test_a_directory_can_have_any_name(fp4patch: Command, tree: Path, stack: Path, name: str) -> None:
+    before = snapshot(tree)
+    assert fp4patch("apply", "--with", stack.rename(stack.parent / name), tree).status == 0
+    assert fp4patch("status", tree).status == 0
+    assert fp4patch("revert", tree).status == 0
+    assert snapshot(tree) == before
+
+
+def test_what_fp4patch_put_in_is_not_in_the_release(fp4patch: Command, tree: Path, stack: Path) -> None:
+    planned = fp4patch("plan", "--json", stack, tree).document["steps"]
+    assert [step["outcome"] for step in planned] == ["applies", "applies"]
+    assert fp4patch("apply", "--with", stack, tree).status == 0
+    assert fp4patch("plan", "--json", stack, tree).document["steps"] == planned
+
+
+@pytest.mark.parametrize("way", ["below a file", "at a directory", "at a link", "through a link"])
+def test_plan_and_apply_agree_about_what_is_in_the_way(fp4patch: Command, tree: Path, tmp_path: Path, way: str) -> None:
+    path = {"below a file": f"{SETUP}/x.py", "through a link": "link/x.py"}.get(way, "x.py")
+    if way == "at a directory":
+        (tree / path).mkdir()
+    if "a link" in way:
+        (tree / path.partition("/")[0]).symlink_to(tmp_path)
+    (tmp_path / "s").mkdir()
+    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    (tmp_path / "s/a.patch").write_text(f"{head}@@ -0,0 +1 @@\n+one = 1\n")
+    before = snapshot(tree)
+    assert fp4patch("apply", "--with", tmp_path / "s", tree).status == 1
+    assert fp4patch("plan", tmp_path / "s", tree).status == 1
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("crlf", ["diff", "tree"])
+def test_other_line_ends_are_named(fp4patch: Command, tree: Path, tmp_path: Path, crlf: str) -> None:
+    (tmp_path / "s").mkdir()
+    diff = f"--- a/{SETUP}\n+++ b/{SETUP}\n@@ -1,3 +1,4 @@\n import os\n \n+x = 1\n print(os)\n"
+    text = (tree / SETUP).read_text()
+    (tree / SETUP).write_bytes((text.replace("\n", "\r\n") if crlf == "tree" else text).encode())
+    (tmp_path / "s/a.patch").write_bytes((diff.replace("\n", "\r\n") if crlf == "diff" else diff).encode())
+    refused = fp4patch("apply", "--with", tmp_path / "s", tree)
+    assert refused.status == 1
+    mine, theirs = ("CRLF", "LF") if crlf == "tree" else ("LF", "CRLF")
+    assert f"the same lines with {mine}, and with {theirs} in the diff" in refused.err
+
+
 def test_a_variant_goes_on_top_of_a_stack(fp4patch: Command, tree: Path, stack: Path) -> None:
     before = snapshot(tree)
     assert fp4patch("apply", "--variant", "native", tree).status == 0
