@@ -5,7 +5,8 @@
 A clone is a git directory with its tags. The truth is its log: a commit is in a release if it is an ancestor, or a
 commit with its subject and the number of its pull request is, and no revert of it comes after. Of each commit four
 releases are tried: the newest, the first that has it, and two before that. Reverts, and what they take back, are always
-among the commits. The table has what the text of the patch says by itself, and what it says with the clone's log.
+among the commits. The table has what the text of the patch says by itself, what it says where the text that it was made
+for is known and no log, and what it says with the clone's log.
 """
 
 import random
@@ -164,11 +165,12 @@ def judged(case: Case, clone: Clone, counts: Counter[str], wrong: list[str]) -> 
         whole = replace(bare, clone=clone, commit=at)
         bases = Bases([whole])
         alone = OnRelease(bare, [patch], Bases([bare])).steps[0]
+        based = OnRelease(bare, [], bases).presence(patch)
         told = OnRelease(whole, [], bases).presence(patch)
         where = f"{case.entry.commit[:9]} on {tag}: {case.entry.subject[:60]}"
         counts["pairs"] += 1
         counts[f"{'in' if is_in else 'not in'} by the log"] += 1
-        for kind, step in (("text alone", alone), ("with the log", told)):
+        for kind, step in (("text alone", alone), ("with its base", based), ("with the log", told)):
             if step.outcome is Outcome.IN and not is_in:
                 same = git_merge(patch, whole, bases) == "nothing"
                 name = "in, not by the log, and git's merge changes nothing" if same else "FALSE in"

@@ -99,8 +99,10 @@ class Hunk:
 
     def sites(self, lines: Sequence[str], start: int) -> list[int]:
         """Return the places (0-based) from ``start`` on that have the lines before the change."""
-        last = len(lines) - len(self.before)
-        return [place for place in range(start, last + 1) if self.is_at(lines, place)]
+        places = range(start, len(lines) - len(self.before) + 1)
+        if self.before:
+            return [place for place in places if lines[place] == self.before[0] and self.is_at(lines, place)]
+        return [place for place in places if self.is_at(lines, place)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ are tried without it. Nothing is written.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
@@ -210,6 +210,11 @@ class OnRelease:
         self.base = base
         self.on: list[Patch] = []
         """The patches that are on, in their order."""
+        self._changes: list[Sequence[FileChange]] = []
+        """What counts of each of these."""
+        self._needs: list[tuple[int, ...]] = []
+        """The numbers of those that each of these needs."""
+        self._made: dict[tuple[int, ...], Mapping[str, str | None] | None] = {(): {}}
         self.texts: dict[str, str | None] = {}
         """The files that these change."""
         self.steps: list[Step] = []
@@ -228,8 +233,11 @@ class OnRelease:
         changes, left_out = self._present(patch)
         tried = self._tried_here(changes)
         if tried.fits:
-            needs = self._needed(patch, changes)
+            needed = self._needed(patch, changes)
+            needs = tuple(self.on[number].label for number in needed)
             self.on.append(patch)
+            self._needs.append(needed)
+            self._changes.append(changes)
             self.texts |= tried.texts
             moved = tuple(Place(place.file, place.hunk, place.line, "its lines changed here") for place in tried.moved)
             outcome = Outcome.MERGES if tried.merged else Outcome.APPLIES
@@ -355,35 +363,50 @@ class OnRelease:
         tried.misfits += [Misfit(path, 0, None, why) for path in missing if (why := self.release.obstacle(path))]
         return tried
 
-    def _tried(self, patches: Iterable[Patch], last: Sequence[FileChange]) -> Attempt | None:
-        """Return the attempt with changes behind some patches on the bare release; None if one of these does not go."""
-        texts: dict[str, str | None] = {}
+    def _with(self, numbers: tuple[int, ...]) -> Mapping[str, str | None] | None:
+        """Return the files that some of the patches that are on change, on the bare release; None if one does not go.
 
-        for patch in patches:
-            tried = attempt(self._present(patch)[0], over(texts, self.release.text), self.base)
-            if not tried.fits:
-                return None
-            texts |= tried.texts
-        return attempt(last, over(texts, self.release.text), self.base)
+        Each is tried once behind the same others: a stack can have hundreds of patches.
+        """
+        known = next(end for end in range(len(numbers), -1, -1) if numbers[:end] in self._made)
+        for end in range(known, len(numbers)):
+            before, made = self._made[numbers[:end]], None
+            if before is not None:
+                tried = attempt(self._changes[numbers[end]], over(before, self.release.text), self.base)
+                made = {**before, **tried.texts} if tried.fits else None
+            self._made[numbers[: end + 1]] = made
+        return self._made[numbers]
 
-    def _needed(self, patch: Patch, changes: Sequence[FileChange]) -> tuple[str, ...]:
-        """Return the patches that are on and that a patch does not go on without."""
-        needed = self._related(patch, self.on)
-        for other in list(needed):
-            rest = [kept for kept in needed if kept is not other]
-            tried = self._tried(rest, changes)
-            if tried and tried.fits:
-                needed = rest
-        return tuple(other.label for other in needed)
+    def _needed(self, patch: Patch, changes: Sequence[FileChange]) -> tuple[int, ...]:
+        """Return the numbers of the patches that are on and that a patch does not go on without.
 
-    def _related(self, patch: Patch, others: Sequence[Patch]) -> list[Patch]:
-        """Return the patches that share a file with a patch, or with one that does."""
-        paths, found = set(patch.paths), list[Patch]()
-        for other in reversed(others):
+        The last of them is the one from which on it goes. That one with all that it needs is kept, and the next is
+        found among those before it.
+        """
+
+        def goes(*numbers: int) -> bool:
+            texts = self._with(tuple(sorted({*numbers})))
+            return texts is not None and attempt(changes, over(texts, self.release.text), self.base).fits
+
+        related = self._related(patch, self.on)
+        end, kept = len(related), set[int]()
+        while not goes(*kept) and end:
+            low, high = 0, end  # it goes on with the first ``high``
+            while low + 1 < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if goes(*related[:middle], *kept) else (middle, high)
+            end = high - 1
+            kept |= {related[end], *self._needs[related[end]]}
+        return tuple(sorted(kept))
+
+    def _related(self, patch: Patch, others: Sequence[Patch]) -> list[int]:
+        """Return the numbers of the patches that share a file with a patch, or with one that does."""
+        paths, found = set(patch.paths), list[int]()
+        for number, other in reversed(list(enumerate(others))):
             if other.paths & paths:
                 paths |= other.paths
-                found.insert(0, other)
-        return found
+                found.append(number)
+        return found[::-1]
 
     def _missing(
         self, patch: Patch, before: Sequence[Patch], behind: Sequence[Patch], changes: Sequence[FileChange]
