@@ -81,8 +81,17 @@ class CompiledProbes:
 
     @property
     def lines(self) -> dict[tuple[str, Arch], SourceLines]:
-        """Lines of the patched probes in the changed files, by probe and architecture."""
-        return {(pair.probe.id, pair.arch): pair.after.lines for pair in self.pairs if not pair.after.error}
+        """Lines of the patched probes in the changed files, by probe and architecture; of changed code, those of the
+        kernels that are executed."""
+        return {(pair.probe.id, pair.arch): _lines(pair) for pair in self.pairs if not pair.after.error}
+
+
+def _lines(pair: Pair) -> SourceLines:
+    probe, lines = pair.probe, pair.after.lines
+    if pair.identical or probe.kind is not ProbeKind.UNIT:
+        return lines
+    own = probe.quantizes and machine_code.kernel_of(probe.id, functions(pair.after.content))
+    return lines.of(own or (probe.launches.kernels if probe.launches else "*"))
 
 
 def compile_probes(subject: Subject, means: Means) -> CompiledProbes:

@@ -38,8 +38,9 @@ NOT_READ = "no probe reads the file"
 LEFT_OUT = "the preprocessor leaves it out on every target"
 LEFT_OUT_HERE = "the preprocessor leaves it out on the targets that were asked for; others may compile it"
 NO_CODE = "no code that was judged has an instruction of it"
+NOT_RUN = "its code was counted, and not executed"
 _JUDGED = ""
-_STATES = (NOT_READ, LEFT_OUT, NO_CODE, _JUDGED)
+_STATES = (NOT_READ, LEFT_OUT, NO_CODE, NOT_RUN, _JUDGED)
 """What probes are to a changed line; of several targets the last one counts."""
 
 
@@ -187,12 +188,14 @@ def _state(path: str, hunk: Hunk, line: int, units: Sequence[tuple[SourceLines, 
     place = [span for span in hunk.statements if line in span] or [range(line, line + 1)]
     judged = [unit for unit, is_judged in units if is_judged]
     if hunk.kind == "directive":
-        return _JUDGED if judged else NO_CODE
+        return _JUDGED if judged else NOT_RUN
     if not any(unit.reads(path, place) for unit, _ in units):
         return LEFT_OUT
     if hunk.kind == "declaration":
-        return _JUDGED if any(unit.reads(path, place) for unit in judged) else NO_CODE
-    return _JUDGED if any(unit.compiles(path, hunk.statements) for unit in judged) else NO_CODE
+        return _JUDGED if any(unit.reads(path, place) for unit in judged) else NOT_RUN
+    if any(unit.compiles(path, hunk.statements) for unit in judged):
+        return _JUDGED
+    return NOT_RUN if any(unit.compiles(path, hunk.statements) for unit, _ in units) else NO_CODE
 
 
 def _spans(path: str, states: Mapping[int, str]) -> Iterator[LineSpan]:

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 Files = Mapping[str, Sequence[int]]
@@ -33,9 +34,9 @@ class SourceLines:
     code: Mapping[str, Files] = field(default_factory=dict)
     """Lines of which there is code, by the name of the kernel; those of the functions that it calls included."""
 
-    def of(self, kernel: str) -> SourceLines:
-        """Return the same with the code of one kernel alone."""
-        return SourceLines(self.read, {kernel: self.code.get(kernel, {})})
+    def of(self, kernels: str) -> SourceLines:
+        """Return the same with the code of the kernels alone whose names match a glob."""
+        return SourceLines(self.read, {name: files for name, files in self.code.items() if fnmatchcase(name, kernels)})
 
     def compiles(self, file: str, spans: Sequence[range]) -> bool:
         """Return whether a kernel has code of a line of these spans of a file."""

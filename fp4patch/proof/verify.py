@@ -15,7 +15,6 @@ from pathlib import Path
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import ALONE, Catalog, load
-from fp4patch.catalog.probe import ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import GB10, Arch, requested
 from fp4patch.core.errors import UsageError
@@ -243,10 +242,13 @@ def _unjudged(span: LineSpan) -> Problem:
 
 
 def _judged(evidence: Evidence, results: Sequence[ProbeResult]) -> set[tuple[str, Arch]]:
-    """Return the probes whose machine code was judged, by target; a HOST probe only if its code was executed."""
-    ran = {(run.probe, run.arch) for run in evidence.executed.executions if run.ran.inputs}
-    checked = {(row.probe, row.arch) for row in results if row.checks and row.kind is not ProbeKind.HOST}
-    return evidence.compiled.lines.keys() & (checked | ran)
+    """Return the probes whose patched code was executed, or has the same bytes as upstream's, by target.
+
+    Rules and counts bound what is in the code of the others, and say nothing of what it computes.
+    """
+    ran = {(run.probe, run.arch) for run in evidence.executed.executions if run.side == "patched" and run.ran.inputs}
+    same = {(row.probe, row.arch) for row in results if row.checks and row.identical}
+    return evidence.compiled.lines.keys() & (same | ran)
 
 
 def _lines_of_conditions(cuts: Sequence[conditions.Cut]) -> dict[str, Sequence[range]]:

@@ -9,16 +9,18 @@ import pytest
 from verified import subject
 from verify_reports import F2FP, SM121A, instruction, listing, report
 
-from fp4patch.catalog.probe import Executes, Probe
+from fp4patch.catalog.probe import Argument, Executes, Launches, Probe, ProbeKind
 from fp4patch.catalog.rule import Promise, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict
 from fp4patch.proof import dependence, execute, judge, verify
 from fp4patch.proof.compile import CompiledProbes, Configured, Pair
 from fp4patch.proof.counts import Row
+from fp4patch.proof.coverage import NOT_RUN
 from fp4patch.proof.evidence import Evidence, Judge
 from fp4patch.proof.execution.result import Executed, Execution, Ran
 from fp4patch.proof.probe import Compilation
+from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.subject import Probes
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
@@ -172,3 +174,27 @@ def test_a_check_of_what_has_no_row_is_not_lost(evidence: Evidence) -> None:
 def test_evidence_that_nothing_judged_does_not_pass(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "CHECKS", ())
     assert verdict(evidence) is Verdict.FAIL
+
+
+def test_a_line_whose_code_was_counted_and_not_executed_is_not_judged(evidence: Evidence) -> None:
+    (pair,) = evidence.compiled.pairs
+    lines = SourceLines({HEADER: [1]}, {"probe": {HEADER: [1]}})
+    evidence = with_code(evidence, replace(pair.after, lines=lines))
+    folded = replace(evidence.subject.folded, written={HEADER: b"int scaled() { return 1; }\n"})
+    evidence = replace(evidence, subject=replace(evidence.subject, folded=folded))
+    assert verify.report(evidence, time.monotonic()).coverage.judged == 1
+    counted = verify.report(replace(evidence, executed=Executed(())), time.monotonic())
+    assert counted.verdict is Verdict.PASS
+    assert [span.because for span in counted.coverage.unjudged] == [NOT_RUN]
+
+
+@pytest.mark.parametrize(("kernels", "judged"), [("one*", 1), ("other*", 0)])
+def test_of_a_source_file_the_kernels_count_that_are_launched(evidence: Evidence, kernels: str, judged: int) -> None:
+    (pair,) = evidence.compiled.pairs
+    lines = SourceLines({HEADER: [1]}, {"one": {HEADER: [1]}, "other": {}})
+    launches = Launches(kernels=kernels, grid=1, block=32, arguments=(Argument(type="int32", values=(1, 2)),))
+    unit = replace(pair.probe, kind=ProbeKind.UNIT, executes=None, launches=launches)
+    compiled = CompiledProbes((replace(pair, probe=unit, after=replace(pair.after, lines=lines)),))
+    folded = replace(evidence.subject.folded, written={HEADER: b"int scaled() { return 1; }\n"})
+    evidence = replace(evidence, compiled=compiled, subject=replace(evidence.subject, folded=folded))
+    assert verify.report(evidence, time.monotonic()).coverage.judged == judged

@@ -10,6 +10,7 @@ from fp4patch.proof.coverage import (
     LEFT_OUT,
     NO_CODE,
     NOT_READ,
+    NOT_RUN,
     Coverage,
     changed_lines,
     coverage,
@@ -76,7 +77,7 @@ def test_a_function_that_no_probe_calls_is_not_judged_whatever_else_its_file_hol
 
 
 def test_code_that_no_check_looked_at_judges_nothing() -> None:
-    assert places(judged(after(4), {A: [4]}, without=[A])) == [("a.h:4", NO_CODE)]
+    assert places(judged(after(4), {A: [4]}, without=[A])) == [("a.h:4", NOT_RUN)]
 
 
 def test_a_line_without_code_on_one_target_may_be_judged_on_another() -> None:
@@ -105,7 +106,7 @@ def test_a_constant_condition_is_judged_with_the_code_of_its_block_and_its_block
 
 def test_declarations_and_directives_count_where_they_are_read() -> None:
     assert judged(after(2, 3, 10), {A: []}).unjudged == ()
-    assert places(judged(after(2, 10), {A: []}, without=[A])) == [("a.h:2", NO_CODE), ("a.h:10", NO_CODE)]
+    assert places(judged(after(2, 10), {A: []}, without=[A])) == [("a.h:2", NOT_RUN), ("a.h:10", NOT_RUN)]
 
 
 def test_neighbouring_lines_are_judged_together_but_not_across_functions() -> None:
