@@ -1,13 +1,16 @@
 """Conditions on the compute capability in a tree's code, evaluated before and after the patches."""
 
 import ast
+import json
 import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.patch import Patch
@@ -16,11 +19,13 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.globs import glob
 from fp4patch.core.lex_error import LexError
+from fp4patch.core.process import processors
 from fp4patch.cxx.shape import block
 from fp4patch.cxx.tokens import lex, words
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.operation import Condition
 from fp4patch.proof.builds import check_id
+from fp4patch.proof.mutants import mutants
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.tree.files import decode
@@ -36,6 +41,8 @@ class Cut:
     """Its lines in the pristine text; none if it is not there."""
     after: tuple[range, ...]
     """The same of the patched text."""
+    loose: frozenset[int] = frozenset()
+    """Those of them that have a mutant for which the condition gives the same."""
 
 
 CAPABILITIES = ("7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1", "13.0")
@@ -71,30 +78,82 @@ def evaluate(
     checks = ((patch, search, check) for patch in patches for search, check in patch.conditions)
     for patch, search, check in checks:
         for path in filter(glob(search).fullmatch, changed):
-            old, was_wrong, were = _side(patch, check, check.before, path, before.get(path) or b"", toolchain)
-            new, is_wrong, spans = _side(patch, check, check.after, path, changed[path], toolchain)
-            detail = "; ".join(filter(None, (was_wrong, is_wrong)))
-            results.append(BuildResult(check_id(patch, check), "", path, old, new, detail))
-            cuts.append(Cut(path, Path(patch.directory, check.shim), (*were,), (*spans,)))
+            shim = Path(patch.directory, check.shim)
+            old = _side(shim, check, check.before, path, before.get(path) or b"", toolchain)
+            new = _side(shim, check, check.after, path, changed[path], toolchain)
+            detail = "; ".join(filter(None, (old.wrong, new.wrong)))
+            results.append(BuildResult(check_id(patch, check), "", path, old.holds, new.holds, detail))
+            loose = frozenset[int]() if detail else _loose(shim, old, new, toolchain)
+            cuts.append(Cut(path, shim, old.lines, new.lines, loose))
     return results, cuts
 
 
+class _Side(NamedTuple):
+    """The code of a condition on one side."""
+
+    holds: str
+    """The capabilities for which it goes on, or the reason why that is not known."""
+    wrong: str
+    """What is wrong with them."""
+    code: str = ""
+    lines: tuple[range, ...] = ()
+    """The lines of its parts in the file."""
+
+
 def _side(
-    patch: Patch, check: Condition, expected: Sequence[str], path: str, content: bytes, toolchain: Toolchain
-) -> tuple[str, str, list[range]]:
-    """Return the capabilities for which the code of one side goes on, what is wrong with them, and its lines."""
+    shim: Path, check: Condition, expected: Sequence[str], path: str, content: bytes, toolchain: Toolchain
+) -> _Side:
     try:
         text = decode(content, path)
-        spans = _SPANS[Path(check.shim).suffix](text, check)
+        spans = _SPANS[shim.suffix](text, check)
         code = "".join(f"{text[start:end]}\n" for start, end in spans)
-        holds = _capabilities(Path(patch.directory, check.shim), code, toolchain)
+        holds = _capabilities(shim, code, toolchain)
     except ProofError as error:
-        return error.message, error.help or error.message, []
+        return _Side(error.message, error.help or error.message)
     except (SyntaxError, LexError) as error:
-        return "the file is not understood", str(error), []
+        return _Side("the file is not understood", str(error))
     wanted = " ".join(expected) or "none"
-    lines = [range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2) for start, end in spans]
-    return holds, "" if holds == wanted else f"expected {wanted}, got {holds}", lines
+    lines = (range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2) for start, end in spans)
+    return _Side(holds, "" if holds == wanted else f"expected {wanted}, got {holds}", code, (*lines,))
+
+
+def _loose(shim: Path, old: _Side, new: _Side, toolchain: Toolchain) -> frozenset[int]:
+    """Return the lines of the new code that have a mutant for which the condition gives the same."""
+    places = [line for span in new.lines for line in span]
+    made = list(mutants(_LANGUAGES[shim.suffix], old.code, new.code))
+    gave = _answers(shim, [mutant.text for mutant in made], toolchain)
+    return frozenset(places[mutant.line - 1] for mutant, holds in zip(made, gave, strict=True) if holds == new.holds)
+
+
+def _answers(shim: Path, texts: Sequence[str], toolchain: Toolchain) -> Sequence[str]:
+    """Return for each text the capabilities for which it goes on, or what is wrong with it."""
+    if shim.suffix != ".py":
+        with ThreadPoolExecutor(processors()) as pool:
+            return list(pool.map(lambda text: _answer(shim, text, toolchain), texts))
+    with tempfile.TemporaryDirectory(prefix="fp4patch-condition-") as scratch:
+        folder = Path(scratch)
+        files = [folder / f"{at}.inc" for at in range(len(texts))]
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text, encoding="utf-8")
+        runner = Path(__file__).with_name("condition_run.py")
+        command: list[str | Path] = [sys.executable, "-I", "-B", runner, shim, ",".join(CAPABILITIES), *files]
+        try:
+            done = process.run_confined(command, folder, limit=_LIMIT, folder=folder, environ=toolchain.environ)
+            said = json.loads(done.out)
+        except (TimeoutError, ValueError) as error:
+            raise ProofError(f"{shim} does not run mutants of the code to their end") from error
+    return ["no answer" if one is None else " ".join(one.split()) or "none" for one in said]
+
+
+def _answer(shim: Path, text: str, toolchain: Toolchain) -> str:
+    try:
+        return _capabilities(shim, text, toolchain)
+    except (ProofError, TimeoutError) as error:
+        return str(error)
+
+
+_LANGUAGES = {".cpp": "c++", ".py": "python", ".cmake": "cmake"}
+"""The language of a condition, by the suffix of its program."""
 
 
 def _capabilities(shim: Path, text: str, toolchain: Toolchain) -> str:

@@ -16,7 +16,7 @@ and lines of braces alone need no check. On each target that something was compi
 - A line that the preprocessor leaves out on every target is not checked, and neither is a file that no probe reads.
   Both are named. Where only some of a variant's targets were asked for, a line that these leave out may be for others.
 - A line of a build file is judged if the evaluation of the build executed it, and a line of an edit's `condition` if
-  that was run.
+  that was run, and gave something else for each mutant of the line.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Literal
 
 from fp4patch.core.arch import Arch
@@ -39,8 +40,9 @@ LEFT_OUT = "the preprocessor leaves it out on every target"
 LEFT_OUT_HERE = "the preprocessor leaves it out on the targets that were asked for; others may compile it"
 NO_CODE = "no code that was judged has an instruction of it"
 NOT_RUN = "its code was counted, and not executed"
+LOOSE = "its evaluation gives the same where an operator, a constant or an operand of it is another"
 _JUDGED = ""
-_STATES = (NOT_READ, LEFT_OUT, NO_CODE, NOT_RUN, _JUDGED)
+_STATES = (NOT_READ, LEFT_OUT, NO_CODE, NOT_RUN, LOOSE, _JUDGED)
 """What probes are to a changed line; of several targets the last one counts."""
 
 
@@ -102,13 +104,15 @@ def coverage(
     made: Mapping[tuple[str, Arch], SourceLines],
     judged: Collection[tuple[str, Arch]],
     evaluated: Mapping[str, Sequence[range]],
+    loose: Mapping[str, Collection[int]] = MappingProxyType({}),
     *,
     every_target: bool = True,
 ) -> Coverage:
     """Return what the checks of a tree judged of the lines that differ between two states of it.
 
     ``made`` are the lines of all probes by probe and target, ``judged`` those of them whose code was judged;
-    ``evaluated`` are the lines of build files and conditions that were evaluated, by file. ``every_target``: the probes
+    ``evaluated`` are the lines of build files and conditions that were evaluated, by file, and ``loose`` those of them
+    that may be others for all that was. ``every_target``: the probes
     were compiled for all targets of the variant.
     """
     changed = {
@@ -116,7 +120,7 @@ def coverage(
         for path, content in after.items()
         if content is not None and content != before.get(path)
     }
-    return coverage_of(changed, after, made, judged, evaluated, every_target=every_target)
+    return coverage_of(changed, after, made, judged, evaluated, loose, every_target=every_target)
 
 
 def lines_of_each(
@@ -156,6 +160,7 @@ def coverage_of(
     made: Mapping[tuple[str, Arch], SourceLines],
     judged: Collection[tuple[str, Arch]],
     evaluated: Mapping[str, Sequence[range]],
+    loose: Mapping[str, Collection[int]] = MappingProxyType({}),
     *,
     every_target: bool = True,
 ) -> Coverage:
@@ -173,9 +178,10 @@ def coverage_of(
         states: dict[int, str] = {}
         for hunk in hunks:
             for line in hunk.lines:
-                on_targets = (_state(path, hunk, line, units) for units in reads.values())
-                if not any(line in span for span in evaluated.get(path, ())):
-                    states[line] = max(on_targets, default=NOT_READ, key=_STATES.index)
+                found = [NOT_READ, *(_state(path, hunk, line, units) for units in reads.values())]
+                if any(line in span for span in evaluated.get(path, ())):
+                    found.append(LOOSE if line in loose.get(path, ()) else _JUDGED)
+                states[line] = max(found, key=_STATES.index)
         if not every_target:
             states = {line: LEFT_OUT_HERE if state == LEFT_OUT else state for line, state in states.items()}
         spans += _spans(path, states)

@@ -15,7 +15,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.results import OnTree, PassOrFail, Problem, Verdict, overall, verdict_on
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.coverage import LEFT_OUT, LEFT_OUT_HERE, NO_CODE, NOT_READ, NOT_RUN, Coverage, places
+from fp4patch.proof.coverage import LEFT_OUT, LEFT_OUT_HERE, LOOSE, NO_CODE, NOT_READ, NOT_RUN, Coverage, places
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.listing import SassListing
 
@@ -274,6 +274,7 @@ def unjudged(coverages: Sequence[Coverage], limit: int = sys.maxsize) -> list[st
 _REASONS = {
     NO_CODE: ("has no code that was judged", "have no code that was judged"),
     NOT_RUN: ("has code that was counted and not executed", "have code that was counted and not executed"),
+    LOOSE: ("may be another for all that was evaluated", "may be others for all that was evaluated"),
     LEFT_OUT: ("is left out by the preprocessor on every target", "are left out by the preprocessor on every target"),
     LEFT_OUT_HERE: ("is left out on these targets", "are left out on these targets"),
     NOT_READ: ("is read by no probe", "are read by no probe"),

@@ -182,6 +182,7 @@ def report(evidence: Evidence, began: float, *, strict: bool = False) -> VerifyR
             **_lines_of_conditions(evidence.cuts),
             **_lines_of_builds(subject, evidence.built),
         },
+        _loose(evidence),
         every_target=every_target,
     )
     if strict:
@@ -215,6 +216,7 @@ def report(evidence: Evidence, began: float, *, strict: bool = False) -> VerifyR
                 compiled.lines,
                 _judged(evidence, results),
                 _lines_of_conditions(evidence.cuts),
+                _loose(evidence),
                 every_target=every_target,
             )
             for name, lines in lines_of_each(folded.pristine.overlay, folded.states, folded.written).items()
@@ -253,6 +255,16 @@ def _judged(evidence: Evidence, results: Sequence[ProbeResult]) -> set[tuple[str
 
 def _lines_of_conditions(cuts: Sequence[conditions.Cut]) -> dict[str, Sequence[range]]:
     return {path: [span for cut in cuts if cut.path == path for span in cut.after] for path in {c.path for c in cuts}}
+
+
+def _loose(evidence: Evidence) -> dict[str, set[int]]:
+    """Return the lines of each file that every condition that runs them found loose."""
+    cuts = evidence.cuts
+    tight = {(cut.path, line) for cut in cuts for span in cut.after for line in span if line not in cut.loose}
+    return {
+        path: {n for cut in cuts if cut.path == path for n in cut.loose if (path, n) not in tight}
+        for path in {cut.path for cut in cuts}
+    }
 
 
 def _lines_of_builds(subject: Subject, evaluated: builds.Evaluated) -> dict[str, Sequence[range]]:

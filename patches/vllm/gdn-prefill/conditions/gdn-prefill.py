@@ -1,6 +1,6 @@
-"""Capabilities for which FlashInfer's kernel is chosen for a head of 128 with CUDA 13.
+"""Capabilities for which FlashInfer's kernel is chosen for a head of 128 with CUDA 13 or later.
 
-With another head or CUDA 12 it must be chosen on SM90 alone, on request and by default alike; and the kernel in
+With a smaller or a larger head, or CUDA 12, it must be chosen on SM90 alone, on request and by default alike; and the kernel in
 CuteDSL, on request, on SM10x alone.
 """
 
@@ -24,6 +24,7 @@ class Platform:
         return self.capability == wanted
 
     def is_device_capability_family(self, wanted):
+        assert wanted % 10 == 0, "a family has the name of its first GPU"
         return self.capability // 10 == wanted // 10
 
     def get_cuda_runtime_major(self):
@@ -49,7 +50,10 @@ def chosen(capability, backend="auto", head=128, runtime=13):
 for capability in capabilities:
     usual = "flashinfer" if capability == "9.0" else "triton"
     for backend in ("auto", "flashinfer"):
-        assert chosen(capability, backend, head=64) == chosen(capability, backend, runtime=12) == usual, capability
+        for head in (64, 127, 129, 256):
+            assert chosen(capability, backend, head=head) == usual, capability
+        assert chosen(capability, backend, runtime=12) == usual, capability
+        assert chosen(capability, backend, runtime=14) == chosen(capability, backend), capability
     assert chosen(capability, "cutedsl") == ("cutedsl" if capability.startswith("10.") else "triton"), capability
     assert chosen(capability, "triton") == "triton", capability
     assert chosen(capability) == chosen(capability, "flashinfer"), capability
