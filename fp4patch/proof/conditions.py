@@ -20,13 +20,15 @@ from fp4patch.core.errors import ProofError
 from fp4patch.core.globs import glob
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.process import processors
+from fp4patch.core.results import State
 from fp4patch.cxx.shape import block
 from fp4patch.cxx.tokens import lex, words
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.operation import Condition
 from fp4patch.proof.builds import check_id
 from fp4patch.proof.mutants import mutants
-from fp4patch.proof.result import BuildResult
+from fp4patch.proof.result import BuildResult, SetAside
+from fp4patch.proof.subject import Idle
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.tree.files import decode
 
@@ -86,6 +88,25 @@ def evaluate(
             loose = frozenset[int]() if detail else _loose(shim, old, new, toolchain)
             cuts.append(Cut(path, shim, old.lines, new.lines, loose))
     return results, cuts
+
+
+def evaluate_idle(idle: Sequence[Idle], toolchain: Toolchain) -> tuple[list[BuildResult], list[SetAside]]:
+    """Return the result of each condition in text that an edit leaves as it is, and the reasons where it has none.
+
+    That upstream has the change is a failure where the condition still gives what it gave before. Upstream may have
+    made it otherwise, or have no need of it: then what the patch says of it stands in the report.
+    """
+    results: list[BuildResult] = []
+    aside: list[SetAside] = []
+    for path, content, patch, check, why in idle:
+        side = _side(Path(patch.directory, check.shim), check, check.after, path, content, toolchain)
+        is_old = side.holds == (" ".join(check.before) or "none")
+        if not side.wrong or (is_old and why.state is State.UPSTREAMED):
+            results.append(BuildResult(check_id(patch, check), "", path, side.holds, side.holds, side.wrong))
+        else:
+            because = f"{path} is left as it is, since {why.because}; it gives: {side.holds}"
+            aside.append(SetAside(check_id(patch, check), because))
+    return results, aside
 
 
 class _Side(NamedTuple):

@@ -9,7 +9,7 @@ from fp4patch.proof.builds import Evaluated
 from fp4patch.proof.compile import CompiledProbes, Configured
 from fp4patch.proof.conditions import Cut
 from fp4patch.proof.execution.result import Executed, Execution
-from fp4patch.proof.result import BuildResult, Check
+from fp4patch.proof.result import BuildResult, Check, SetAside
 from fp4patch.proof.subject import Subject
 
 
@@ -26,6 +26,8 @@ class Evidence:
     """The tree's own build, evaluated."""
     conditions: Sequence[BuildResult] = ()
     """Conditions on the compute capability, evaluated."""
+    idle: Sequence[SetAside] = ()
+    """Those that are not judged, of edits that change nothing."""
     cuts: Sequence[Cut] = ()
     """The code of the conditions."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
@@ -13,7 +14,9 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Refused
 from fp4patch.core.progress import OnProgress, silent
+from fp4patch.core.results import NothingToDo
 from fp4patch.core.store import Store
+from fp4patch.edits.operation import Condition
 from fp4patch.proof.counts import Records
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
@@ -62,6 +65,17 @@ class Probes:
         return probe.targets(self.archs, also=self.own_targets)
 
 
+class Idle(NamedTuple):
+    """An edit with a condition that changes nothing in a file that it is about, as its patch says of the text."""
+
+    path: str
+    content: bytes
+    """The file as upstream released it."""
+    patch: Patch
+    condition: Condition
+    why: NothingToDo
+
+
 @dataclass(frozen=True, kw_only=True)
 class Folded:
     """The tree with its pristine bytes, and what the variant and the diffs that the tree keeps make of these."""
@@ -74,6 +88,7 @@ class Folded:
     """Patches that changed something, with their versions."""
     authors: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Patches of the variant, with their versions, that changed each file."""
+    idle: Sequence[Idle] = ()
     diffs: Mapping[str, int] = field(default_factory=dict)
     """Number of files that each diff changed."""
     states: Mapping[str, Mapping[str, bytes | None]] = field(default_factory=dict)
@@ -162,6 +177,16 @@ def fold(tree: Identified, catalog: Catalog, variant: Variant) -> Folded:
             for n, patch in enumerate(outside, 1)
         }
         of_diffs = states[outside[-1].id] if outside else {}
+        checked = [patch for patch in folds.patches if patch.conditions]
+        tried = folds
+        if folds.scan is None and checked:  # its receipt names what was changed alone
+            tried = fold_tree(held, "", checked, variant.options_of(tree.target.name))
+        idle = [
+            Idle(path, held.pristine(path) or b"", step.patch, condition, outcome)
+            for path, done in tried.files.items()
+            for step, outcome in done.outcomes
+            if isinstance(outcome, NothingToDo) and (condition := step.edit.checked_condition)
+        ]
         exported = bool(held.recovered and held.recovered.commits)
     authors = {path: {*done.patches} for path, done in folds.files.items()}
     changed = {name: sum(name in by for by in authors.values()) for name in map(named, folds.patches)}
@@ -171,6 +196,7 @@ def fold(tree: Identified, catalog: Catalog, variant: Variant) -> Folded:
         written={path: done.desired for path, done in folds.files.items()},
         with_diffs=overlay | {path: text for path, text in of_diffs.items() if text is not None},
         applied=tuple(name for name, files in changed.items() if files),
+        idle=idle,
         authors={path: by - diffs.keys() for path, by in authors.items() if by},
         diffs={diffs[name]: files for name, files in changed.items() if files and name in diffs},
         states=states,

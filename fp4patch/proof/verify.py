@@ -141,6 +141,7 @@ def _evidence(subject: Subject, means: Means, *, is_executed: bool) -> Evidence:
     built = builds.evaluate(subject.pristine, subject.tree, subject.patches)
     means.progress(Step(0, None, "reading the probes' headers"))
     held, cuts = conditions.evaluate(subject.pristine.overlay, subject.written, subject.patches, subject.toolchain)
+    kept, aside = conditions.evaluate_idle(subject.folded.idle, subject.toolchain)
     compiled = compile_probes(subject, means)
     executed = execute.execute_probes(subject, compiled, means) if is_executed else Executed(())
     configured = execute.execute_configured(subject, compiled, means) if is_executed else ()
@@ -151,7 +152,8 @@ def _evidence(subject: Subject, means: Means, *, is_executed: bool) -> Evidence:
         executed=executed,
         configured=configured,
         built=built,
-        conditions=held,
+        conditions=[*held, *kept],
+        idle=aside,
         cuts=cuts,
     )
 
@@ -203,6 +205,7 @@ def report(evidence: Evidence, began: float, *, strict: bool = False) -> VerifyR
         set_aside=(
             *(SetAside(probe.id, because) for probe, because in subject.probes.aside),
             *evidence.built.aside,
+            *evidence.idle,
         ),
         builds=evidence.builds,
         executed=evidence.executed,
