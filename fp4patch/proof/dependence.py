@@ -5,6 +5,7 @@ that decides otherwise for a target that nothing was compiled for, and a macro o
 otherwise, which changes text that no patch touches.
 """
 
+import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -69,32 +70,47 @@ def dependencies(
     old, new = (
         {path: (side.get(path) or b"").decode("utf-8", "replace") for path in changed} for side in (before, after)
     )
+    # Of upstream's text that is not understood nothing is known: all of the new one counts as new. No line of a new
+    # text that is not understood counts as judged.
+    old = {path: text if _is_read(path, text) else "" for path, text in old.items()}
+    new = {path: text for path, text in new.items() if _is_read(path, text)}
     c_before, c_after = ({p: t for p, t in side.items() if PurePosixPath(p).suffix in CXX} for side in (old, new))
-    with suppress(LexError):  # no line of a text that is not understood counts as judged
-        yield from _of_macros(root, target, c_before, c_after, {name for probe in probes for name in probe.defines})
-        for path, line, pragma in new_lines(c_before, c_after, pragmas):
-            yield Problem(
-                expected="code after the patched text that is read as before",
-                found=f"`{pragma}`",
-                help="remove it from the patch",
-                file=path,
-                line=line,
-            )
-        for path, line, condition, arch in targets_unseen(c_before, c_after, seen) if seen else ():
-            yield Problem(
-                expected="code that some target has that was compiled",
-                found=f"`{condition}` for {arch}",
-                help="let a probe name the target in `also`, or correct the condition",
-                file=path,
-                line=line,
-            )
-    for path in sorted(changed):
+    yield from _of_macros(root, target, c_before, c_after, {name for probe in probes for name in probe.defines})
+    for path, line, pragma in new_lines(c_before, c_after, pragmas):
+        yield Problem(
+            expected="code after the patched text that is read as before",
+            found=f"`{pragma}`",
+            help="remove it from the patch",
+            file=path,
+            line=line,
+        )
+    for path, line, condition, arch in targets_unseen(c_before, c_after, seen) if seen else ():
+        yield Problem(
+            expected="code that some target has that was compiled",
+            found=f"`{condition}` for {arch}",
+            help="let a probe name the target in `also`, or correct the condition",
+            file=path,
+            line=line,
+        )
+    for path in sorted(new):
         if language(path) == "python":
-            with suppress(SyntaxError):  # no line of it counts as judged
-                yield from _of_machines(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
+            yield from _of_machines(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
         if language(path) == "cmake":
-            with suppress(LexError):
-                yield from _of_builds(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
+            yield from _of_builds(path, old[path], new[path], [cut for cut in cuts if cut.path == path])
+
+
+def _is_read(path: str, text: str) -> bool:
+    """Return whether the reader of a file's language understands a text."""
+    try:
+        if language(path) == "python":
+            ast.parse(text)
+        elif language(path) == "cmake":
+            parse(text)
+        elif PurePosixPath(path).suffix in CXX:
+            _ = lex(text).conditionals
+    except (LexError, SyntaxError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _of_machines(path: str, before: str, after: str, cuts: Sequence[Cut]) -> Iterator[Problem]:

@@ -209,3 +209,17 @@ def test_a_variable_that_is_not_named_is_never_varied(tmp_path: Path) -> None:
     assert problems(tmp_path, SETUP, PYTHON, asks, cut(tmp_path, SHIM)) == [
         f"{SETUP}:5 `environ`, which no check varies"
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        (HEADER, "/* no end\n", f"#ifdef NDEBUG\n{CODE}#endif\n"),
+        (SETUP, "print 'a'\n", "import os\nlists = os.getenv('ONE')\n"),
+        (LISTS, "set(A\n", 'if(EXISTS "/etc/dgx-release")\nendif()\n'),
+    ],
+)
+def test_where_upstreams_text_is_not_understood_all_of_the_new_text_is_new(
+    tmp_path: Path, path: str, before: str, after: str
+) -> None:
+    assert any("which no check varies" in found for found in problems(tmp_path, path, before, after))
