@@ -8,12 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from packaging.version import Version
+
 from fp4patch import adapters
 from fp4patch.adapters.result import ON_AARCH64, BuildRow, JitTargets
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.patch import BuildCheck, Patch
 from fp4patch.catalog.target import Build
 from fp4patch.core.arch import Arch, Reach
+from fp4patch.core.cuda import refused
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.lex_error import LexError
 from fp4patch.edits.cmake import parse
@@ -24,6 +27,8 @@ from fp4patch.proof.view import SourceView
 
 _LATER = "13.4"
 """A CUDA release later than those that targets name, so that a patch for certain releases alone is found."""
+_EARLIER = ("12.8", "12.9")
+"""Releases that a build at run time may find: the first that has SM120, and the first that has SM121."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,9 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
             aside = (SetAside(check_id(patch, check), str(error)) for patch, check in checks)
             return Evaluated(aside=tuple(aside))
     stated = [change for _, check in checks for change in check.changes]
-    changes = {(c, a): _changes(old[c, _reference(a)], row, stated) for (c, a), row in new.items()}
+    changes = {
+        (c, a): _changes(old[c, _reference(a) if _is_known(c, a) else a], row, stated) for (c, a), row in new.items()
+    }
     results: list[BuildResult] = []
     for patch, check in checks:
         others = "|".join(other.kernels for of, other in checks if of is not patch and other.kernels)
@@ -119,7 +126,8 @@ def _rows(
     build: Build, root: Path, lists: Iterable[str], *, traced: bool = False
 ) -> Mapping[tuple[str, str], BuildRow]:
     """Return the results of a build by CUDA release and arch list."""
-    asked = [(cuda, archs) for cuda in (*build.cuda, _LATER) for archs in lists]
+    releases = dict.fromkeys((*(_EARLIER if build.kind == "jit" else ()), *build.cuda, _LATER))
+    asked = [(cuda, archs) for cuda in releases for archs in lists]
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
     return dict(zip(asked, adapters.evaluate(root, build, written, parts=True, traced=traced), strict=True))
 
@@ -130,6 +138,11 @@ def _reference(archs: str) -> str:
     A patched build is made of what the pristine one is made of for this list.
     """
     return ";".join(dict.fromkeys(re.sub(r"^12\.1([af]?).*", r"12.0\1", arch) for arch in archs.split(";")))
+
+
+def _is_known(cuda: str, archs: str) -> bool:
+    """Return whether the compiler of a CUDA release takes a list: if not, the patched build stops as the pristine."""
+    return not refused(Version(cuda), Arch.parse_list(archs, ptx=True))
 
 
 def _changes(old: BuildRow, new: BuildRow, stated: Sequence[str]) -> str:
@@ -156,14 +169,15 @@ def _mistakes(check: BuildCheck, archs: str, others: str, old: BuildRow, new: Bu
         return ["it could not be evaluated"]
     wrong = []
     alike = (_said(old), old.in_part, _code(old, others)) == (_said(new), new.in_part, _code(new, others))
-    if archs in check.same and not alike:
+    is_known = _is_known(new.cuda, archs)
+    if (archs in check.same or not is_known) and not alike:
         wrong.append("it is not as before")
     more = {arch for source, ptx in new.ptx.items() for arch in ptx if arch not in old.ptx.get(source, ())}
     if old.code and more:  # a build that compiled nothing has no PTX to keep to
         wrong.append(f"PTX of {', '.join(sorted(more))} that was not there")
     if new.stops:
         return [*wrong, "it stops, and did not before"] if not (old.stops or old.error) else wrong
-    if archs in check.reaches:
+    if archs in check.reaches and is_known:
         enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
         code = "code" if check.kernels else "code with the instruction"
         named = [arch for arch in Arch.parse_list(archs, ptx=True) if arch.major == 12]
