@@ -1,6 +1,8 @@
 """A cubin: its kernels, which of them can be executed, and their execution on this machine's processor."""
 
+import shutil
 import tempfile
+import weakref
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -42,12 +44,11 @@ class Cubin:
     def execute(self, kernel: str, launch: Launch, *, compiler: Path | str = "gcc") -> list[bytes]:
         """Return the writable arrays as a launch of a kernel leaves them.
 
-        SassError if the kernel cannot be executed, or reads or writes outside of the arrays of the launch.
+        The program is compiled once for all launches. SassError if the kernel cannot be executed, or reads or writes
+        outside of the arrays of the launch.
         """
-        translated = _translated(self, kernel)
-        with tempfile.TemporaryDirectory(prefix="sass-") as folder:
-            program = grid.build(Path(folder), translated, compiler=compiler, quick=True)
-            return grid.run(program, translated, launch)[0]
+        built = _built(self, kernel, str(compiler))
+        return grid.run(built.folder / "grid", built.kernel, launch)[0]
 
 
 def read_cubin(file: Path, *, nvdisasm: Path | str = "nvdisasm") -> Cubin:
@@ -73,3 +74,19 @@ def _translated(cubin: Cubin, kernel: str) -> Kernel:
     words = own_constants(kernel, cubin.content)
     shared = own_shared(kernel, cubin.content)
     return translate(cubin.listing, arch=cubin.arch, kernel=kernel, words=words, grid=True, shared=shared)
+
+
+@dataclass(frozen=True)
+class _Built:
+    """A kernel's program; its folder goes when nobody has it any longer."""
+
+    kernel: Kernel
+    folder: Path
+
+
+@lru_cache(maxsize=16)
+def _built(cubin: Cubin, kernel: str, compiler: str) -> _Built:
+    built = _Built(_translated(cubin, kernel), Path(tempfile.mkdtemp(prefix="sass-")))
+    weakref.finalize(built, shutil.rmtree, built.folder, ignore_errors=True)
+    grid.build(built.folder, built.kernel, compiler=compiler, quick=True)
+    return built

@@ -6,6 +6,7 @@ the launch does not define is poison, including registers that nothing wrote.
 
 import re
 import struct
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -93,14 +94,16 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], fro
     parts.append(struct.pack("<I", len(launch.arrays)))
     for array in launch.arrays:
         parts += [struct.pack("<QQI", array.address, len(array.content), array.writable), array.content]
-    job, result = program.parent / "launch", program.parent / "result"
-    job.write_bytes(b"".join(parts))
-    status, out, _ = run_program([program, job, result, str(processors())])
-    if status in (STRAY, STUCK):
-        raise _mistake(out, kernel)
-    if status:
-        raise SassError(f"the translated machine code did not run to its end: status {status}")
-    content, found = result.read_bytes(), []
+    with tempfile.TemporaryDirectory(prefix="sass-") as folder:  # several may run at a time
+        job, result = Path(folder, "launch"), Path(folder, "result")
+        job.write_bytes(b"".join(parts))
+        status, out, _ = run_program([program, job, result, str(processors())])
+        if status in (STRAY, STUCK):
+            raise _mistake(out, kernel)
+        if status:
+            raise SassError(f"the translated machine code did not run to its end: status {status}")
+        content = result.read_bytes()
+    found = []
     for array in launch.arrays:
         if array.writable:
             found.append(content[: len(array.content)])

@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,25 @@ def test_a_store_beside_the_arrays_is_an_error(cubin: Path, toolchain: Toolchain
     values, results = Array(1 << 32, bytes(4 * 64)), Array(1 << 33, b"", writable=True)
     with pytest.raises(SassError, match="stray store"):
         code.execute("sums", Launch((1, 1, 1), (32, 1, 1), struct.pack("<QQ", 1 << 32, 1 << 33), (values, results)))
+
+
+def test_several_launches_take_one_compilation(cubin: Path, toolchain: Toolchain, tmp_path: Path) -> None:
+    code, said, compiler = read_cubin(cubin, nvdisasm=toolchain.nvdisasm), tmp_path / "said", tmp_path / "compiler"
+    compiler.write_text(f'#!/bin/sh\necho "$@" >> {said}\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+
+    def sums(*values: float) -> list[float]:
+        arrays = (Array(1 << 32, struct.pack("<64f", *values)), Array(1 << 33, bytes(4), writable=True))
+        launch = Launch((1, 1, 1), (32, 1, 1), struct.pack("<QQ", 1 << 32, 1 << 33), arrays)
+        (stored,) = code.execute("sums", launch, compiler=compiler)
+        return list(struct.unpack("<f", stored))
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda value: sums(*[value] * 64), range(8)))
+    assert [sums(*range(64)), *found] == [[1008.0], *([32.0 * value] for value in range(8))]
+    compiled = [line for line in said.read_text().splitlines() if "grid.c" in line]
+    assert len(compiled) <= 4  # the threads that began together
+    assert [sums(*[1.0] * 64), said.read_text().count("grid.c")] == [[32.0], len(compiled)]
 
 
 def test_the_table_has_each_instruction_with_the_source_of_its_meaning() -> None:
