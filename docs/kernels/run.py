@@ -25,11 +25,10 @@ import torch
 from torch.utils import cpp_extension
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "gpu")]  # a checkout is enough, nothing need be installed
-
-from nvfp4_models import quantize_as_vllm  # noqa: E402
+sys.path.insert(0, str(HERE.parents[1]))  # a checkout is enough, nothing need be installed
 
 from fp4patch.reference.block_scaled import scale_offset  # noqa: E402
+from fp4patch.reference.quantize import quantize_as_vllm  # noqa: E402
 
 SHAPES = ((1, 16), (3, 48), (127, 64), (129, 80), (200, 1040), (300, 1536))
 """Rows and columns; 128 rows and 64 columns are a tile of scales."""

@@ -38,8 +38,15 @@ _TILING = re.compile(r"Li(?P<threads>\d+)ELi1ELi(?P<n>\d+)ELi(?P<k>\d+)ELb1E")
 
 def compiled(toolchain: Toolchain, vllm: Path, work: Path, arch: str, ptxas: Path | None) -> Cubin:
     """The kernels, as nvcc makes them, or as a ptxas makes them of nvcc's PTX."""
-    probes = ROOT / "patches/vllm/e2m1-asm/probes"
-    include = [HERE / "stand-ins", probes / "stubs", probes / "stubs-stable", probes / "stubs-cuda", vllm / "csrc"]
+    patch = ROOT / "patches/vllm/e2m1-asm"
+    probes = patch / "probes"
+    include = [
+        patch / "layers/stand-ins",
+        probes / "stubs",
+        probes / "stubs-stable",
+        probes / "stubs-cuda",
+        vllm / "csrc",
+    ]
     command = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-O3", "-w", "--expt-relaxed-constexpr", "-DNDEBUG"]
     command += ["-static-global-template-stub=false", *(f"-I{path}" for path in include), HERE / "marlin.cu"]
     virtual, colon, real = arch.partition(":")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from fp4patch.catalog.checks import slips
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.probe import Layer, Probe
 from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant, VariantTarget
@@ -74,13 +74,19 @@ class Catalog:
 
     def probes_of(self, variant: Variant, target: str) -> tuple[tuple[Probe, Path], ...]:
         """Return the probes, with their sources, of the patches that a variant applies or only watches."""
+        patches = self._proven(variant, target)
+        return tuple((probe, Path(patch.directory) / probe.source) for patch in patches for probe in patch.probes)
+
+    def layers_of(self, variant: Variant, target: str) -> tuple[tuple[Layer, Path], ...]:
+        """Return the layers of these patches, with their sources."""
+        patches = self._proven(variant, target)
+        return tuple((layer, Path(patch.directory) / layer.source) for patch in patches for layer in patch.layers)
+
+    def _proven(self, variant: Variant, target: str) -> tuple[Patch, ...]:
+        """Return the patches that a variant applies, then those that it only watches."""
         chosen = variant.targets.get(target)
         watched = tuple(self.patches[f"{target}/{name}"] for name in chosen.watches) if chosen else ()
-        return tuple(
-            (probe, Path(patch.directory) / probe.source)
-            for patch in self.patches_of(variant, target) + watched
-            for probe in patch.probes
-        )
+        return self.patches_of(variant, target) + watched
 
 
 def _named(things: dict[str, T], name: str, what: str) -> T:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.probe import Layer, Needs, Probe
 from fp4patch.catalog.rule import Rule
 from fp4patch.catalog.target import Target
 from fp4patch.core.document import HIDDEN
@@ -68,6 +68,8 @@ class Patch(Manifest):
     exact_tests: ExactTests | None = None
     conversions: Conversions | None = None
     probes: tuple[Probe, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    """Programs that ``verify --layers`` executes with all of their kernels."""
     variants: tuple[str, ...] = ()
     """Variants that apply it, behind the patches that they name themselves: a new patch changes no other file."""
     rules: tuple[Rule, ...] = ()
@@ -94,14 +96,14 @@ class Patch(Manifest):
         return f"{self.target}/{self.name}"
 
     def completed(self, target: Target) -> Patch:
-        """Return the patch with its id in its probes, the files of each layout of its target, and an edit for each file
-        of its diffs."""
-        needs = [
-            probe.needs and replace(probe.needs, search=target.in_layouts(probe.needs.search)) for probe in self.probes
-        ]
-        probes = tuple(
-            replace(probe, patch=self.id, needs=need) for probe, need in zip(self.probes, needs, strict=True)
-        )
-        located = (replace(edit, search=target.in_layouts(edit.search)) for edit in self.edits)
-        edits = (part for edit in located for part in edit.expanded(Path(self.directory)))
-        return replace(self, probes=probes, edits=tuple(edits))
+        """Return the patch with its id in its probes and layers, the files of each layout of its target, and an edit for
+        each file of its diffs."""
+
+        def located(needs: Needs | None) -> Needs | None:
+            return needs and replace(needs, search=target.in_layouts(needs.search))
+
+        probes = tuple(replace(one, patch=self.id, needs=located(one.needs)) for one in self.probes)
+        layers = tuple(replace(one, patch=self.id, needs=located(one.needs)) for one in self.layers)
+        placed = (replace(edit, search=target.in_layouts(edit.search)) for edit in self.edits)
+        edits = (part for edit in placed for part in edit.expanded(Path(self.directory)))
+        return replace(self, probes=probes, layers=layers, edits=tuple(edits))

@@ -16,7 +16,7 @@ CARD = Arch(12, 0, "a")
 
 
 class ProbeKind(StrEnum):
-    """Result of compiling a probe."""
+    """Result of compiling a probe, or of executing a layer."""
 
     SASS = "sass"
     """Device code, disassembled and judged by the variant's rules."""
@@ -24,6 +24,12 @@ class ProbeKind(StrEnum):
     """Device code as SASS, but of all kernels of a whole source file of the tree; rules judge them together."""
     HOST = "host"
     """A whole object file including the host pass; it only has to compile."""
+    LAYER = "layer"
+    """A program with kernels, all of which are executed as it launches them; its results are judged."""
+
+
+WITH_HOST = (ProbeKind.HOST, ProbeKind.LAYER)
+"""Kinds that are compiled with their host code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,8 +285,8 @@ class Probe(Manifest):
     include: tuple[FolderBeside, ...] = ()
     """Include directories below the patch's directory, searched after the tree's. They replace headers that the probe
     includes."""
-    uses: tuple[Literal["torch"], ...] = ()
-    """Third-party headers that the probe uses in their real form. If they are not available, it does not run, and
+    uses: tuple[Literal["torch", "cutlass"], ...] = ()
+    """Headers of other projects that the probe uses in their real form. If they are not available, it does not run, and
     verify reports that."""
     needs: Needs | None = None
     arch: tuple[str, ...] = ("*",)
@@ -337,3 +343,31 @@ class Probe(Manifest):
     def id(self) -> str:
         """Identifier that is unique in the catalog and that rules select by: ``cutlass/e2m1-x8``."""
         return f"{self.patch.partition('/')[0]}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(Manifest):
+    """A program that launches kernels one after the other, as a layer of a model does: ``verify --layers`` runs them.
+
+    ``source`` has the tree's host code and a ``main``, which gets the numbers of a shape and the addresses of arrays.
+    """
+
+    name: str
+    title: str
+    source: FileBeside
+    include: tuple[FolderBeside, ...] = ()
+    uses: tuple[Literal["torch", "cutlass"], ...] = ()
+    needs: Needs | None = None
+    arch: tuple[str, ...] = ("*",)
+    computes: Literal["nvfp4-linear"]
+    """The reference, which states the arrays (``fp4patch/proof/layers.py``)."""
+    shapes: Annotated[tuple[tuple[PositiveInt, PositiveInt, PositiveInt], ...], SOME]
+    """M, N and K of each run."""
+    patch: str = ""
+    """Set by the loader: ``vllm/e2m1-asm``."""
+
+    @property
+    def unit(self) -> Probe:
+        """The program, as a unit to compile."""
+        unit = Probe(name=self.name, title=self.title, source=self.source, kind=ProbeKind.LAYER, patch=self.patch)
+        return replace(unit, include=self.include, uses=self.uses, needs=self.needs, arch=self.arch)

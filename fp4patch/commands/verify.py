@@ -44,6 +44,7 @@ from fp4patch.core.errors import EXIT_REFUSED
     help="Execute the machine code on the host, for all inputs.",
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
+@click.option("--layers", is_flag=True, help="Also execute whole layers, with vLLM's own host code (minutes).")
 @TRUST_TREE
 @click.option("--strict", is_flag=True, help="Fail if no check judges a changed line of these targets.")
 @click.option("--details", is_flag=True, help="Print all rows, executions and probes that did not run.")
@@ -57,6 +58,7 @@ def verify(
     jobs: int | None,
     execute: bool,
     every_probe: bool,
+    layers: bool,
     strict: bool,
     details: bool,
 ) -> None:
@@ -78,6 +80,7 @@ def verify(
         jobs=jobs,
         execute=execute,
         every_probe=every_probe,
+        layers=layers,
         strict=strict,
     )
     with progress_bar() as tick:

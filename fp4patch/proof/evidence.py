@@ -9,7 +9,7 @@ from fp4patch.proof.builds import Evaluated
 from fp4patch.proof.compile import CompiledProbes, Configured
 from fp4patch.proof.conditions import Cut
 from fp4patch.proof.execution.result import Executed, Execution
-from fp4patch.proof.result import BuildResult, Check, SetAside
+from fp4patch.proof.result import BuildResult, Check, ProbeResult, SetAside
 from fp4patch.proof.subject import Subject
 
 
@@ -22,6 +22,8 @@ class Evidence:
     executed: Executed = field(default_factory=lambda: Executed(()))
     configured: Sequence[tuple[Configured, Execution]] = ()
     """Executions of probes that other flags of the compiler make other code of."""
+    layers: Sequence[ProbeResult] = ()
+    """Executions of whole layers, each with its checks."""
     built: Evaluated = field(default_factory=Evaluated)
     """The tree's own build, evaluated."""
     conditions: Sequence[BuildResult] = ()

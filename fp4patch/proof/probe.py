@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.probe import WITH_HOST, Probe
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
@@ -108,7 +108,7 @@ class Compiler:
         folder = side.folder()
         product, written = scratch / "probe.out", scratch / "together.cu"
         preprocessed, assembly = product.with_suffix(".ii"), product.with_suffix(".s")
-        if probe.kind is not ProbeKind.HOST:
+        if probe.kind not in WITH_HOST:
             stem = (written if text else source).stem
             preprocessed, assembly = scratch / f"{stem}.cpp1.ii", scratch / f"{stem}.ptx"
         real = [place for name in probe.uses for place in self.headers[name]]
@@ -130,7 +130,7 @@ class Compiler:
             ],
             scratch,
         )
-        if status == 0 and RELOCATABLE in flags and probe.kind is not ProbeKind.HOST:
+        if status == 0 and RELOCATABLE in flags and probe.kind not in WITH_HOST:
             compiled_alone = product.rename(scratch / "alone.cubin")
             arch = next(flag for flag in flags if flag.startswith("-arch="))
             nvlink = self.toolchain.nvcc.with_name("nvlink")
@@ -151,7 +151,7 @@ class Compiler:
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
         kind = ["-cubin", f"-arch={arch}", *WITH_LINES]
-        if probe.kind is ProbeKind.HOST:
+        if probe.kind in WITH_HOST:
             # With -arch alone nvcc would compile the device's code twice, once for its PTX.
             target = f"-gencode=arch={str(arch).replace('sm', 'compute')},code={arch}"
             kind = ["-c", target, *(HOST_WITH_LINES if probe.does else ())]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.probe import Layer, Probe, ProbeKind
 from fp4patch.catalog.rule import Rule
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
@@ -106,6 +106,8 @@ class Subject:
     variant: Variant
     patches: Sequence[Patch] = ()
     probes: Probes
+    layers: Sequence[tuple[Layer, Path]] = ()
+    """Programs to execute, each with its source file; none unless they were asked for."""
     toolchain: Toolchain
     headers: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     """Include directories of what probes use in earnest, by name."""

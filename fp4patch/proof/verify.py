@@ -7,7 +7,7 @@ headers that are not at hand, is set aside, and the report states this.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from fp4patch.proof.counts import file_of, recorded
 from fp4patch.proof.coverage import LEFT_OUT_HERE, LineSpan, coverage, coverage_of, lines_of_each
 from fp4patch.proof.evidence import Evidence, Judge, OnRow
 from fp4patch.proof.execution.result import Executed
+from fp4patch.proof.layers import execute_layers
 from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.subject import Means, Probes, Subject, fold, must_be_unchanged, named
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
@@ -61,6 +62,8 @@ class VerifyRequest:
     execute: bool = True
     """Execute the machine code on the host."""
     every_probe: bool = False
+    layers: bool = False
+    """Execute the layers of the patches."""
     strict: bool = False
     """A changed line that no check judges is a failure."""
 
@@ -83,7 +86,8 @@ def verify_trees(trees: Sequence[Path], request: VerifyRequest, *, on_progress: 
     reports = []
     for tree in identified:
         began = time.monotonic()
-        subject = _subject(tree, request, catalog, variant, archs, toolchain)
+        beside = {one.target.name: [one.root / folder for folder in one.target.include] for one in identified}
+        subject = _subject(tree, request, catalog, variant, archs, toolchain, beside)
         evidence = _evidence(subject, means, is_executed=request.execute)
         reports.append(report(evidence, began, strict=request.strict))
     return tuple(reports)
@@ -106,16 +110,20 @@ def _subject(
     variant: Variant,
     archs: tuple[Arch, ...],
     toolchain: Toolchain,
+    beside: Mapping[str, Sequence[Path]],
 ) -> Subject:
-    """Return what is to be looked at in a tree. Refused if it is not in the variant's state."""
+    """Return what is to be looked at in a tree, with the include directories of all trees. Refused if it is not in the
+    variant's state."""
     torch = request.torch_include.resolve() if request.torch_include else None
-    headers = {"torch": (torch, torch / "torch/csrc/api/include")} if torch else {}
+    headers = {**beside, **({"torch": (torch, torch / "torch/csrc/api/include")} if torch else {})}
     records = recorded(file_of(variant.name))
     folded = fold(tree, catalog, variant)
     every = catalog.probes_of(variant, tree.target.name)
     if folded.exported:
         every = tuple((probe.in_upstreams_names(tree.target.name), source) for probe, source in every)
     why = [nothing_to_show(probe, folded.pristine, headers, every_probe=request.every_probe) for probe, _ in every]
+    layers = catalog.layers_of(variant, tree.target.name) if request.layers else ()
+    not_run = [nothing_to_show(layer.unit, folded.pristine, headers) for layer, _ in layers]
     return Subject(
         tree=tree,
         folded=folded,
@@ -123,12 +131,16 @@ def _subject(
         patches=catalog.patches_of(variant, tree.target.name),
         probes=Probes(
             ran=[found for found, because in zip(every, why, strict=True) if not because],
-            aside=[(probe, because) for (probe, _), because in zip(every, why, strict=True) if because],
+            aside=[
+                *((probe, because) for (probe, _), because in zip(every, why, strict=True) if because),
+                *((layer.unit, because) for (layer, _), because in zip(layers, not_run, strict=True) if because),
+            ],
             archs=archs,
             own_targets=request.archs is None,
             configured=sorted(archs, key=lambda arch: arch.gpu != GB10)[: None if request.every_probe else 1],
             every=request.every_probe,
         ),
+        layers=[found for found, because in zip(layers, not_run, strict=True) if not because],
         toolchain=toolchain,
         headers=headers,
         records=records,
@@ -145,12 +157,14 @@ def _evidence(subject: Subject, means: Means, *, is_executed: bool) -> Evidence:
     compiled = compile_probes(subject, means)
     executed = execute.execute_probes(subject, compiled, means) if is_executed else Executed(())
     configured = execute.execute_configured(subject, compiled, means) if is_executed else ()
+    layers = execute_layers(subject, means)
     must_be_unchanged(subject)
     return Evidence(
         subject=subject,
         compiled=compiled,
         executed=executed,
         configured=configured,
+        layers=layers,
         built=built,
         conditions=[*held, *kept],
         idle=aside,
@@ -171,7 +185,7 @@ def report(evidence: Evidence, began: float, *, strict: bool = False) -> VerifyR
                 checks[found.probe, found.arch].append(found.check)  # each has its row: none is lost
             else:
                 problems.append(found)
-    results = judge.rows(evidence, checks)
+    results = (*judge.rows(evidence, checks), *evidence.layers)
     subject, compiled = evidence.subject, evidence.compiled
     folded = subject.folded
     every_target = {*subject.variant.arch} <= {str(arch) for arch in subject.probes.archs}

@@ -113,6 +113,19 @@ def pack(codes: Codes) -> Codes:
     return codes[..., 0::2] | codes[..., 1::2] << np.uint8(4)
 
 
+def unpack(packed: Codes) -> Codes:
+    """Return the codes of packed bytes: ``(..., K / 2)`` to ``(..., K)``."""
+    packed = np.asarray(packed, dtype=np.uint8)
+    return np.stack([packed & 15, packed >> 4], axis=-1).reshape(*packed.shape[:-1], -1)
+
+
+def bfloat16(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round to values of bfloat16: to nearest, ties to even; a NaN stays one."""
+    bits = x.view(np.uint32)
+    rounded = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)) & np.uint32(0xFFFF_0000)
+    return np.where(np.isnan(x), np.float32(np.nan), rounded.view(np.float32))
+
+
 def _encode(x: Floats, values: NDArray[np.float32], *, sign: int, nan: int) -> Codes:
     x = np.asarray(x)
     magnitude = np.abs(x).astype(np.promote_types(np.float32, _plain(x)))

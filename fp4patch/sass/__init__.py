@@ -8,6 +8,7 @@ entry is refused by name.
 from fp4patch.sass.cubin import Cubin, read_cubin
 from fp4patch.sass.error import SassError
 from fp4patch.sass.grid import Array, Launch
+from fp4patch.sass.recording import HostProgram, link
 from fp4patch.sass.tensor_map import TensorMap
 
-__all__ = ["Array", "Cubin", "Launch", "SassError", "TensorMap", "read_cubin"]
+__all__ = ["Array", "Cubin", "HostProgram", "Launch", "SassError", "TensorMap", "link", "read_cubin"]

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from nvfp4_models import (
     Quantized,
     hadamard_transform,
-    peaks,
     quantize_as_transformer_engine,
-    quantize_as_vllm,
 )
 
 from fp4patch.reference.block_scaled import scale_offset
 from fp4patch.reference.formats import e2m1_decode, e4m3_decode
+from fp4patch.reference.quantize import peaks, quantize_as_vllm
 
 # --- scales ----------------------------------------------------------------------------------------------------------
 

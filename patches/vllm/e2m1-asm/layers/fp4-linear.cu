@@ -1,14 +1,21 @@
-// Quantizes an activation and a weight, and multiplies them: vLLM's own host code, with addresses in place of tensors.
-#include <tensor.h>
+// Quantizes an activation and a weight, and multiplies them: vLLM's own kernels and host code, with addresses in place of
+// tensors. Their results are bfloat16: the GEMM for half is not compiled.
+#include "quantization/fp4/nvfp4_quant_kernels.cu"
 
-using torch::headeronly::ScalarType;
-using torch::stable::Tensor;
-
-void scaled_fp4_quant_sm1xxa(Tensor const& output, Tensor const& input, Tensor const& output_sf, Tensor const& input_sf, bool swizzled);
-void cutlass_scaled_fp4_mm_sm120a(Tensor& D, Tensor const& A, Tensor const& B, Tensor const& A_sf, Tensor const& B_sf, Tensor const& alpha);
+#include "cutlass_extensions/common.hpp"
+#include "cutlass/cutlass.h"
+#include "cutlass/gemm/collective/collective_builder.hpp"
+#include "cutlass/epilogue/collective/collective_builder.hpp"
+#include "cutlass/gemm/device/gemm_universal_adapter.h"
+#include "cutlass/gemm/kernel/gemm_universal.hpp"
+#include "cutlass/util/packed_stride.hpp"
+#define half_t bfloat16_t
+#include "quantization/fp4/nvfp4_scaled_mm_sm120_kernels.cu"
 
 // M N K, and addresses: x, w, scale of x, scale of w, alpha, codes of x, scales of x, codes of w, scales of w, d.
 int main(int, char** argv) {
+  using torch::headeronly::ScalarType;
+  using torch::stable::Tensor;
   long const m = std::atol(argv[1]), n = std::atol(argv[2]), k = std::atol(argv[3]);
   auto up = [](long x, long y) { return (x + y - 1) / y * y; };
   auto tensor = [&](int i, std::vector<std::int64_t> sizes, ScalarType type) {
@@ -24,9 +31,8 @@ int main(int, char** argv) {
   scaled_fp4_quant_sm1xxa(wq, w, ws, w_scale, true);
   cutlass_scaled_fp4_mm_sm120a(d, xq, wq, xs, ws, alpha);
 }
-extern "C" int cudaDeviceGetAttribute(int*, int, int);
 long get_device_attribute(long attribute, long) {
   int value = 0;
-  cudaDeviceGetAttribute(&value, static_cast<int>(attribute), 0);
+  cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(attribute), 0);
   return value;
 }

@@ -1,0 +1,119 @@
+"""Whole layers of a patched tree, executed without a GPU: ``verify --layers``.
+
+The tree's own host code runs, with stand-ins for PyTorch. What it launches is executed, and the results are compared
+with NumPy, bit for bit.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fp4patch.catalog.probe import Layer
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ToolchainError
+from fp4patch.core.process import Runner
+from fp4patch.core.progress import Step
+from fp4patch.core.results import Verdict, verdict_on
+from fp4patch.proof.probe import Compiler
+from fp4patch.proof.result import Check, ProbeResult
+from fp4patch.proof.subject import Means, Subject
+from fp4patch.proof.toolchain import INSTALL
+from fp4patch.proof.view import Side
+from fp4patch.reference.block_scaled import product, swizzled
+from fp4patch.reference.formats import bfloat16, unpack
+from fp4patch.reference.quantize import quantize_as_vllm
+from fp4patch.sass import Array, HostProgram, SassError, link, read_cubin
+
+
+def execute_layers(subject: Subject, means: Means) -> tuple[ProbeResult, ...]:
+    """Return a row for each layer and target, with a check for each shape."""
+    return tuple(_rows(subject, means)) if subject.layers else ()
+
+
+def _rows(subject: Subject, means: Means) -> Iterator[ProbeResult]:
+    with tempfile.TemporaryDirectory(prefix="fp4patch-layers-") as scratch:
+        side = Side(subject.patched, subject.tree.target, Path(scratch, "patched"))
+        for layer, source in subject.layers:
+            unit = layer.unit
+            for arch in filter(unit.is_for, subject.probes.archs):
+                means.progress(Step(0, None, f"compiling and executing {unit.id} {arch}"))
+                # Its own for each target: one compiler makes an object file's device code once for several.
+                runner = Runner(subject.toolchain.environ)
+                compiler = Compiler(subject.toolchain, subject.tree.target, runner, means.store, subject.headers)
+                built = compiler.compile(unit, source, arch, side)
+                folder = Path(tempfile.mkdtemp(dir=scratch))
+                checks = () if built.error else tuple(_checks(layer, arch, built.content, compiler, folder))
+                yield ProbeResult(unit.id, unit.title, arch, unit.kind, None, None, checks, built.error, built.cached)
+
+
+def _checks(layer: Layer, arch: Arch, content: bytes, compiler: Compiler, folder: Path) -> Iterator[Check]:
+    """Yield what each shape came to: equal, or what differs, or why it did not run to its end."""
+    because = "its machine code was executed, every kernel as its host code launches it"
+    program = None
+    for shape in layer.shapes:
+        try:
+            program = program or _program(content, arch, compiler, folder)
+            wrong, detail = _COMPUTES[layer.computes](program, *shape)
+            verdict = verdict_on(not wrong)
+        except SassError as error:
+            verdict, detail = Verdict.FAIL, "; ".join(filter(None, (error.message, error.help)))
+        yield Check(f"equals NumPy's for {' x '.join(map(str, shape))}", because, verdict, detail)
+
+
+def _program(content: bytes, arch: Arch, compiler: Compiler, folder: Path) -> HostProgram:
+    toolchain, made, file = compiler.toolchain, folder / "layer.o", folder / "layer"
+    cuobjdump = toolchain.nvdisasm.with_name("cuobjdump")
+    if not cuobjdump.is_file():
+        raise ToolchainError(f"there is no {cuobjdump}, which layers need", help=f"install the toolkit: {INSTALL}")
+    made.write_bytes(content)
+    status, _, said = compiler.runner.run([cuobjdump, "-xelf", "all", made], scratch=folder)
+    cubins = tuple(read_cubin(one, nvdisasm=toolchain.nvdisasm) for one in sorted(folder.glob("*.cubin")))
+    if status or not cubins or any(cubin.arch != (arch.major, arch.minor) for cubin in cubins):
+        raise SassError(f"the object file has no machine code for {arch}", help=said.strip())
+    link([made], file, compiler=toolchain.host_compiler)
+    return HostProgram(file, cubins)
+
+
+def _nvfp4_linear(program: HostProgram, m: int, n: int, k: int) -> tuple[int, str]:
+    """Return how many values of a layer differ, and a sentence.
+
+    Arguments of the program are M, N and K, then the addresses of: activation and weight (bfloat16), their global
+    scales, alpha; codes and scales of the activation, and of the weight, which it writes; the result (bfloat16).
+    """
+    rng = np.random.default_rng([m, n, k])
+    given = [bfloat16((rng.normal(size=(rows, k)) * scale).astype(np.float32)) for rows, scale in ((m, 1.0), (n, 0.05))]
+    scales = [np.float32(448 * 6 / np.abs(one).max()) for one in given]
+    alpha = np.float32(1) / (scales[0] * scales[1])
+    quantized = [quantize_as_vllm(one, scale, np.reciprocal) for one, scale in zip(given, scales, strict=True)]
+    (a, a_scales), (b, b_scales) = ((unpack(codes), of_blocks) for codes, of_blocks in quantized)
+    expected = [
+        *(found for codes, of_blocks in quantized for found in (codes.tobytes(), swizzled(of_blocks).tobytes())),
+        _stored(bfloat16(product(a, a_scales, b, b_scales) * alpha)),
+    ]
+    contents = [*map(_stored, given), *(one.tobytes() for one in (*scales, alpha))]
+    read = [Array(place + 1 << 32, content) for place, content in enumerate(contents)]
+    # Not zeros, which results can be: what is not written differs.
+    written = [Array(place + 6 << 32, b"\xee" * len(one), writable=True) for place, one in enumerate(expected)]
+    stored = program.run([m, n, k, *(one.address for one in (*read, *written))], [*read, *written])
+    return _different(stored, expected)
+
+
+def _different(stored: Sequence[bytes], expected: Sequence[bytes]) -> tuple[int, str]:
+    parts = ("codes", "scales", "weight's codes", "weight's scales", "bytes of results")
+    wrong = {
+        part: int((np.frombuffer(one, np.uint8) != np.frombuffer(other, np.uint8)).sum())
+        for part, one, other in zip(parts, stored, expected, strict=True)
+    }
+    differ = ", ".join(f"{count} {part}" for part, count in wrong.items() if count)
+    return sum(wrong.values()), f"{differ or 'none'} of {sum(map(len, expected)):,} bytes differ"
+
+
+def _stored(values: NDArray[np.float32]) -> bytes:
+    """Return values of bfloat16 as in memory."""
+    return (np.ascontiguousarray(values, dtype="<f4").view("<u4") >> 16).astype("<u2").tobytes()
+
+
+_COMPUTES = {"nvfp4-linear": _nvfp4_linear}

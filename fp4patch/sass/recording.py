@@ -1,0 +1,71 @@
+"""Run a host program of CUDA without a GPU: what it launches is written down, and then executed.
+
+``recorder.c`` is linked to its objects in place of the CUDA runtime. Tensor maps are this library's own.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+
+from fp4patch.sass.cubin import Cubin
+from fp4patch.sass.error import SassError
+from fp4patch.sass.grid import Array, Launch
+from fp4patch.sass.program import run_program
+
+
+@dataclass(frozen=True)
+class HostProgram:
+    """A linked program, and the cubins of its objects."""
+
+    file: Path
+    cubins: tuple[Cubin, ...]
+
+    def run(self, arguments: Sequence[int], arrays: Sequence[Array]) -> list[bytes]:
+        """Return the writable arrays after all launches, which run one after the other.
+
+        The program gets numbers as its arguments, addresses of the arrays among them.
+        SassError if it launches nothing, or a launch is no kernel of these cubins or cannot be executed.
+        """
+        launched = False
+        for cubin, kernel, launch in self._launches(arguments):
+            stored = iter(cubin.execute(kernel, replace(launch, arrays=tuple(arrays))))
+            arrays = [replace(one, content=next(stored)) if one.writable else one for one in arrays]
+            launched = True
+        if not launched:
+            raise SassError(f"{self.file.name} launches no kernel")
+        return [one.content for one in arrays if one.writable]
+
+    def _launches(self, arguments: Sequence[int]) -> Iterator[tuple[Cubin, str, Launch]]:
+        of = {kernel: cubin for cubin in self.cubins for kernel in cubin.kernels}
+        with tempfile.TemporaryDirectory(prefix="sass-") as folder:
+            written, sizes = Path(folder, "launches"), Path(folder, "parameters")
+            written.touch()
+            places = {kernel: cubin.parameters(kernel) for kernel, cubin in of.items()}
+            rows = (f"{kernel} {' '.join(str(size) for _, size in one)}\n" for kernel, one in places.items())
+            sizes.write_text("".join(rows))
+            environ = {"SASS_LAUNCHES": str(written), "SASS_PARAMETERS": str(sizes)}
+            status, _, said = run_program([self.file.resolve(), *map(str, arguments)], environ=environ)
+            if status:
+                raise SassError(f"{self.file.name} ended with status {status}", help=said.strip()[-1000:])
+            lines = written.read_text().splitlines()
+        for head, content in list(pairwise(lines))[::2]:
+            kernel, *numbers = head.split()
+            x, y, z, bx, by, bz, shared = map(int, numbers)
+            parameters = bytearray()
+            for (offset, _), one in zip(places[kernel], content.split(), strict=True):
+                parameters = parameters.ljust(offset, b"\0") + bytes.fromhex(one)
+            yield of[kernel], kernel, Launch((x, y, z), (bx, by, bz), bytes(parameters), (), shared=shared)
+
+
+def link(objects: Sequence[Path], to: Path, *, compiler: Path | str = "g++") -> None:
+    """Link a host program's objects with ``recorder.c``; SassError with the linker's words."""
+    recorder = to.with_suffix(".recorder.o")
+    with resources.as_file(resources.files("fp4patch.sass") / "recorder.c") as source:
+        steps = [[compiler, "-x", "c", "-std=gnu11", "-O1", "-w", "-c", source, "-o", recorder]]
+        for step in (*steps, [compiler, *objects, recorder, "-o", to]):
+            status, _, said = run_program(step)
+            if status:
+                raise SassError(f"{to.name} cannot be linked without the CUDA runtime", help=said.strip()[-1000:])

@@ -1,0 +1,93 @@
+"""Whole layers: vLLM's own, of a real tree, and small ones that are wrong in each way."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from verified import subject
+
+from fp4patch.catalog.identify import identify_all
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.probe import Layer, ProbeKind
+from fp4patch.core.arch import Arch
+from fp4patch.core.results import Verdict
+from fp4patch.core.store import Store, cache_dir
+from fp4patch.proof.layers import execute_layers
+from fp4patch.proof.result import ProbeResult
+from fp4patch.proof.subject import Means, Probes, Subject
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.view import SourceView, nothing_to_show
+
+A121 = Arch.parse("sm_121a")
+SMALL = """
+#include <cstdlib>
+__global__ void fill(unsigned char *bytes, long count) {
+  for (long i = threadIdx.x; i < count; i += blockDim.x) bytes[i] = BYTE;
+}
+int main(int, char **arguments) {
+  long const m = atol(arguments[1]), n = atol(arguments[2]);
+  fill<<<1, 32>>>((unsigned char *)strtoull(arguments[13], 0, 0), LENGTH);
+}
+"""
+LAYER = Layer(
+    name="small", title="small", source="layer.cu", computes="nvfp4-linear", shapes=((1, 32, 32),), patch="lib/guard"
+)
+
+
+def small(folder: Path, toolchain: Toolchain, source: str) -> ProbeResult:
+    """Execute a layer of a tree with nothing else."""
+    (folder / "include").mkdir(exist_ok=True)
+    (folder / "include/lib.h").write_text("")
+    (folder / "layer.cu").write_text(source)
+    looked_at = subject(SourceView(folder), Probes(ran=(), archs=[A121]), (), toolchain)
+    looked_at = replace(looked_at, layers=[(LAYER, folder / "layer.cu")])
+    (row,) = execute_layers(looked_at, Means(store=Store(cache_dir() / "compilations")))
+    return row
+
+
+@pytest.mark.parametrize(
+    ("byte", "length", "said"),
+    [
+        ("0", "2 * m * n", "weight's codes"),
+        ("0", "2 * m * n + 1", "stray store of 1 bytes at 0xa00000040"),
+        ("clock64()", "2 * m * n", "does not support CS2R"),
+    ],
+)
+def test_a_layer_that_is_wrong_fails(byte: str, length: str, said: str, toolchain: Toolchain, tmp_path: Path) -> None:
+    row = small(tmp_path, toolchain, SMALL.replace("BYTE", byte).replace("LENGTH", length))
+    assert (row.probe, row.kind, row.verdict) == ("lib/small", ProbeKind.LAYER, Verdict.FAIL)
+    (check,) = row.checks
+    assert check.rule == "equals NumPy's for 1 x 32 x 32"
+    assert said in check.detail
+
+
+def test_a_layer_that_does_not_compile_fails_with_the_compilers_words(toolchain: Toolchain, tmp_path: Path) -> None:
+    row = small(tmp_path, toolchain, "int main() { return nothing; }")
+    assert (row.checks, row.verdict) == ((), Verdict.FAIL)
+    assert '"nothing" is undefined' in row.error
+
+
+def test_vllms_layer_without_cutlass_says_what_it_needs() -> None:
+    catalog = load()
+    layers = catalog.layers_of(catalog.variant("native"), "vllm")
+    (layer, source), *_ = layers
+    assert (layer.unit.id, source.name) == ("vllm/fp4-linear", "fp4-linear.cu")
+    assert not catalog.layers_of(catalog.variant("native"), "cutlass")
+    without = replace(layer.unit, needs=None)
+    assert "`verify --layers` takes its tree beside this one" in nothing_to_show(without, SourceView(Path()), {})
+    assert not nothing_to_show(without, SourceView(Path()), {"cutlass": ()})
+
+
+def test_vllms_layer_equals_numpys(pristine_tree: Callable[[str, str], Path], toolchain: Toolchain) -> None:
+    """Of 0.33.0, as it is: its conversion is the hardware's, and nothing of ``native`` is in these files."""
+    catalog = load()
+    vllm, cutlass = identify_all([pristine_tree("vllm", "0.33.0"), pristine_tree("cutlass", "4.8.0")], catalog)
+    ((layer, source),) = catalog.layers_of(catalog.variant("native"), "vllm")
+    headers = {"cutlass": [cutlass.root / folder for folder in cutlass.target.include]}
+    looked_at = subject(SourceView(vllm.root), Probes(ran=(), archs=[A121]), (), toolchain, headers)
+    whole: Subject = replace(looked_at, tree=vllm, layers=[(replace(layer, shapes=layer.shapes[:1]), source)])
+    (row,) = execute_layers(whole, Means(store=Store(cache_dir() / "compilations")))
+    assert row.error == ""
+    assert [check.detail for check in row.checks] == ["none of 18,128 bytes differ"]
+    assert row.verdict is Verdict.PASS
