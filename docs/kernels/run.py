@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))  # a checkout is enough, nothing need be installed
 
 from fp4patch.reference.block_scaled import scale_offset  # noqa: E402
-from fp4patch.reference.quantize import quantize_as_vllm  # noqa: E402
+from fp4patch.reference.quantize import quantize  # noqa: E402
 
 SHAPES = ((1, 16), (3, 48), (127, 64), (129, 80), (200, 1040), (300, 1536))
 """Rows and columns; 128 rows and 64 columns are a tile of scales."""
@@ -197,7 +197,7 @@ class Comparison:
     ) -> None:
         """Count the differences. ``place``: the row of the scales' tiles that each row of the tensor has."""
         rows, columns = x.shape
-        packed, expected = quantize_as_vllm(x.float().cpu().numpy(), scale, self.reciprocal)
+        packed, expected = quantize(x.float().cpu().numpy(), scale, self.reciprocal)
         row = (np.arange(rows) if place is None else place)[:, None]
         at = scale_offset(row, np.arange(columns // 16)[None, :], columns // 16)
         flat = scales.view(torch.uint8).cpu().numpy().reshape(-1)

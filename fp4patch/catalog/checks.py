@@ -24,11 +24,16 @@ def slips(
                 yield file, ("edits", number, key), expected, found
         for number, name in enumerate(patch.variants):
             yield from _unknown(file, ("variants", number), name, variants)
-    for kind in targets.values():
-        file = f"patches/{kind.name}/target.toml"
-        for number, advice in enumerate(kind.advice):
+        uses = [("probes", number, one.uses) for number, one in enumerate(patch.probes)]
+        uses += [("layers", number, one.uses) for number, one in enumerate(patch.layers)]
+        for key, number, names in uses:
+            for name in names:
+                yield from _unknown(file, (key, number, "uses"), name, ["torch", *targets])
+    for target in targets.values():
+        file = f"patches/{target.name}/target.toml"
+        for number, advice in enumerate(target.advice):
             yield from _unknown(file, ("advice", number, "variant"), advice.variant, [*variants, ""])
-        for number, part in enumerate(kind.contains):
+        for number, part in enumerate(target.contains):
             yield from _unknown(file, ("contains", number, "target"), part.target, targets)
     yield from _options(variants, patches)
 

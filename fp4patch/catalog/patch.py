@@ -96,7 +96,7 @@ class Patch(Manifest):
         return f"{self.target}/{self.name}"
 
     def completed(self, target: Target) -> Patch:
-        """Return the patch with its id in its probes and layers, the files of each layout of its target, and an edit for
+        """Return the patch with its id in its probes and layers, the files of its target's layouts, and an edit for
         each file of its diffs."""
 
         def located(needs: Needs | None) -> Needs | None:

@@ -285,9 +285,9 @@ class Probe(Manifest):
     include: tuple[FolderBeside, ...] = ()
     """Include directories below the patch's directory, searched after the tree's. They replace headers that the probe
     includes."""
-    uses: tuple[Literal["torch", "cutlass"], ...] = ()
-    """Headers of other projects that the probe uses in their real form. If they are not available, it does not run, and
-    verify reports that."""
+    uses: tuple[str, ...] = ()
+    """Headers of other projects that the probe uses in their real form: ``torch``, or a target. If they are not
+    available, it does not run, and verify reports that."""
     needs: Needs | None = None
     arch: tuple[str, ...] = ("*",)
     """Globs of the targets that it is compiled for: upstream's headers may refuse others."""
@@ -356,7 +356,7 @@ class Layer(Manifest):
     title: str
     source: FileBeside
     include: tuple[FolderBeside, ...] = ()
-    uses: tuple[Literal["torch", "cutlass"], ...] = ()
+    uses: tuple[str, ...] = ()
     needs: Needs | None = None
     arch: tuple[str, ...] = ("*",)
     computes: Literal["nvfp4-linear"]

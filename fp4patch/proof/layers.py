@@ -24,7 +24,7 @@ from fp4patch.proof.toolchain import INSTALL
 from fp4patch.proof.view import Side
 from fp4patch.reference.block_scaled import product, swizzled
 from fp4patch.reference.formats import bfloat16, unpack
-from fp4patch.reference.quantize import quantize_as_vllm
+from fp4patch.reference.quantize import quantize
 from fp4patch.sass import Array, HostProgram, SassError, link, read_cubin
 
 
@@ -87,7 +87,7 @@ def _nvfp4_linear(program: HostProgram, m: int, n: int, k: int) -> tuple[int, st
     given = [bfloat16((rng.normal(size=(rows, k)) * scale).astype(np.float32)) for rows, scale in ((m, 1.0), (n, 0.05))]
     scales = [np.float32(448 * 6 / np.abs(one).max()) for one in given]
     alpha = np.float32(1) / (scales[0] * scales[1])
-    quantized = [quantize_as_vllm(one, scale, np.reciprocal) for one, scale in zip(given, scales, strict=True)]
+    quantized = [quantize(one, scale, np.reciprocal) for one, scale in zip(given, scales, strict=True)]
     (a, a_scales), (b, b_scales) = ((unpack(codes), of_blocks) for codes, of_blocks in quantized)
     expected = [
         *(found for codes, of_blocks in quantized for found in (codes.tobytes(), swizzled(of_blocks).tobytes())),

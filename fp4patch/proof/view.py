@@ -100,13 +100,15 @@ def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object
             return f"this release has no {f'`{needs.tokens}` in ' if needs.tokens else ''}{files}"
     missing = [name for name in probe.uses if name not in headers]
     if missing:
-        return f"it takes the real headers of {', '.join(missing)}: {_NAMED[missing[0]]}"
+        how = (
+            "name them with --torch-include"
+            if "torch" in missing
+            else "`verify --layers` takes its tree beside this one"
+        )
+        return f"it takes the real headers of {', '.join(missing)}: {how}"
     if probe.slow and not every_probe:
         return "it takes the compiler minutes: --all runs it"
     return ""
-
-
-_NAMED = {"torch": "name them with --torch-include", "cutlass": "`verify --layers` takes its tree beside this one"}
 
 
 def _has(tree: SourceView, search: Sequence[str], text: str) -> bool:

@@ -19,7 +19,7 @@ def peaks(blocks: NDArray[np.float32]) -> NDArray[np.float32]:
     return found
 
 
-def quantize_as_vllm(x: Floats, global_scale: Any, reciprocal: Reciprocal) -> tuple[Codes, Codes]:
+def quantize(x: Floats, global_scale: Any, reciprocal: Reciprocal) -> tuple[Codes, Codes]:
     """Return packed codes ``(rows, K / 2)`` and E4M3 scales ``(rows, K / 16)`` of half or bfloat16 ``(rows, K)``.
 
     vLLM's ``cvt_warp_fp16_to_fp4``: the maximum of 16, times an approximate 1/6, times ``global_scale`` (a float32, or

@@ -89,5 +89,5 @@ def test_vllms_layer_equals_numpys(pristine_tree: Callable[[str, str], Path], to
     whole: Subject = replace(looked_at, tree=vllm, layers=[(replace(layer, shapes=layer.shapes[:1]), source)])
     (row,) = execute_layers(whole, Means(store=Store(cache_dir() / "compilations")))
     assert row.error == ""
-    assert [check.detail for check in row.checks] == ["none of 18,128 bytes differ"]
+    assert [check.detail for check in row.checks] == ["none of 19,728 bytes differ"]
     assert row.verdict is Verdict.PASS
