@@ -355,6 +355,7 @@ class Layer(Manifest):
     name: str
     title: str
     source: FileBeside
+    defines: dict[str, str | int] = field(default_factory=dict)
     include: tuple[FolderBeside, ...] = ()
     uses: tuple[str, ...] = ()
     needs: Needs | None = None
@@ -369,5 +370,15 @@ class Layer(Manifest):
     @property
     def unit(self) -> Probe:
         """The program, as a unit to compile."""
-        unit = Probe(name=self.name, title=self.title, source=self.source, kind=ProbeKind.LAYER, patch=self.patch)
-        return replace(unit, include=self.include, uses=self.uses, needs=self.needs, arch=self.arch)
+        return Probe(
+            name=self.name,
+            title=self.title,
+            source=self.source,
+            kind=ProbeKind.LAYER,
+            defines=self.defines,
+            include=self.include,
+            uses=self.uses,
+            needs=self.needs,
+            arch=self.arch,
+            patch=self.patch,
+        )
