@@ -6,8 +6,8 @@
 //   SASS_PARAMETERS  address in constant bank 0 of the parameters
 // Run as: grid LAUNCH RESULT THREADS
 //   LAUNCH  numbers of 32 bits: grid x, y, z; block x, y, z; reciprocal (0 exact, 1 up, 2 down, 3 any); poison; bytes of
-//           shared memory, of which so many are the kernel's own; 1 if what nothing wrote there may be read; how many bytes of constant bank 0 follow, and these; how
-//           many arrays; of each its address and how many bytes it has (64 bits each), 1 if the kernel may write it, and
+//           shared memory, of which so many are the kernel's own; 1 if what nothing wrote there may be read; 1 if races are looked for; how many bytes of
+//           constant bank 0 follow, and these; how many arrays; of each its address and how many bytes it has (64 bits each), 1 if the kernel may write it, and
 //           its bytes
 //   RESULT  gets the arrays that may be written, one after another, and the lines (32 bits) of the conversions to E2M1
 //           that were executed
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kWarp = 32, kNamed = 16 };
+enum { kWarp = 32, kNamed = 16, kWarps = 32 };
 
 static uint32_t reciprocal, poison;
 
@@ -82,6 +82,7 @@ struct block {
   struct {
     uint32_t arrived, expected;
   } named[kNamed];
+  struct races *races;
 };
 
 __attribute__((noreturn)) static void sass_stray(const struct launch *launch, const char *what, uint64_t address,
@@ -93,6 +94,60 @@ __attribute__((noreturn)) static void sass_stray(const struct launch *launch, co
          (unsigned long long)address, line, at->ctaid_x, at->ctaid_y, at->ctaid_z, at->tid_x, at->tid_y, at->tid_z);
   fflush(stdout);
   _Exit(3);
+}
+
+// --- races -----------------------------------------------------------------------------------------------------------
+
+// Two accesses of different warps to a byte of shared memory, one of them a store, are a race unless one is ordered behind
+// the other: by a barrier, an mbarrier, or atomic operations on a word. Vector clocks of warps, as of FastTrack (Flanagan
+// and Freund, PLDI 2009); what the threads of one warp do is not told apart.
+typedef uint32_t times[kWarps];
+struct races {
+  times now[kWarps], named[kNamed];
+  times *words; /* of each word of shared memory: what was known to those who arrived at it */
+  struct access {
+    uint32_t stored, storer, store_line, load_line;
+    times loaded;
+  } * bytes;
+};
+static void join(uint32_t *to, const uint32_t *from) {
+  for (int i = 0; i < kWarps; ++i) to[i] = from[i] > to[i] ? from[i] : to[i];
+}
+static uint32_t warp_of(const struct launch *launch) { return (uint32_t)(launch - launch->block->launches) / kWarp; }
+// What a warp did until now is known to who acquires the clock later.
+static void released(const struct launch *launch, uint32_t *clock) {
+  const uint32_t warp = warp_of(launch);
+  join(clock, launch->block->races->now[warp]);
+  launch->block->races->now[warp][warp]++;
+}
+static void acquired(const struct launch *launch, const uint32_t *clock) {
+  join(launch->block->races->now[warp_of(launch)], clock);
+}
+__attribute__((noreturn)) static void race(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line,
+                                           uint32_t other, uint32_t warp) {
+  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&once);
+  printf("race of a %s shared memory of %u bytes at %#x\nline %d block %u %u %u thread %u %u %u\nbehind line %u warp %u\n",
+         store ? "store to" : "load from", bytes, address, line, launch->ctaid_x, launch->ctaid_y, launch->ctaid_z,
+         launch->tid_x, launch->tid_y, launch->tid_z, other, warp);
+  fflush(stdout);
+  _Exit(3);
+}
+static void accessed(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line) {
+  struct races *races = launch->block->races;
+  const uint32_t warp = warp_of(launch), *now = races->now[warp];
+  for (uint32_t i = 0; i < bytes; ++i) {
+    struct access *at = &races->bytes[address - SASS_SHARED + i];
+    if (at->stored > now[at->storer]) race(launch, address, bytes, store, line, at->store_line, at->storer);
+    if (!store) {
+      at->loaded[warp] = now[warp], at->load_line = (uint32_t)line;
+      continue;
+    }
+    for (uint32_t other = 0; other < kWarps; ++other) {
+      if (at->loaded[other] > now[other]) race(launch, address, bytes, store, line, at->load_line, other);
+    }
+    at->stored = now[warp], at->storer = warp, at->store_line = (uint32_t)line;
+  }
 }
 
 // --- memory ----------------------------------------------------------------------------------------------------------
@@ -126,8 +181,8 @@ static uint64_t checked_aligned(const struct launch *launch, uint64_t address, u
 }
 
 // From sm_90 on the first KB of shared memory is the system's own: a kernel's variables begin behind it.
-static uint32_t shared_bytes, unwritten;
-static uint8_t *shared_place(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line) {
+static uint32_t shared_bytes, unwritten, find_races;
+static uint8_t *unordered_place(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line) {
   const uint32_t at = address - SASS_SHARED;
   if (at >= shared_bytes || bytes > shared_bytes - at) {
     sass_stray(launch, store ? "store to shared memory" : "load from shared memory", address, bytes, line);
@@ -140,9 +195,19 @@ static uint8_t *shared_place(const struct launch *launch, uint32_t address, uint
   }
   return launch->block->shared + at;
 }
+static uint8_t *shared_place(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line) {
+  uint8_t *place = unordered_place(launch, address, bytes, store, line);
+  if (launch->block->races) accessed(launch, address, bytes, store, line);
+  return place;
+}
 static uint8_t *aligned_shared(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line) {
   checked_aligned(launch, address, bytes, line);
   return shared_place(launch, address, bytes, store, line);
+}
+// The same of a word by which warps tell each other something.
+static uint8_t *synchronizing(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line) {
+  checked_aligned(launch, address, bytes, line);
+  return unordered_place(launch, address, bytes, store, line);
 }
 
 // Local memory of each thread, below the address that constant bank 0 gives for the stack.
@@ -222,8 +287,12 @@ static uint32_t global_atomic(const struct launch *launch, uint64_t address, uin
   return changed(launch, (uint32_t *)aligned_global(launch, address, 4, 1, line), (int)kind, a, b);
 }
 static uint32_t shared_atomic(const struct launch *launch, uint32_t address, uint32_t kind, uint32_t a, uint32_t b, int line) {
-  aligned_shared(launch, address, 4, 0, line);
-  return changed(launch, (uint32_t *)aligned_shared(launch, address, 4, 1, line), (int)kind, a, b);
+  synchronizing(launch, address, 4, 0, line);
+  struct races *races = launch->block->races;
+  if (races) acquired(launch, races->words[(address - SASS_SHARED) / 4]);
+  uint32_t *place = (uint32_t *)aligned_shared(launch, address, 4, 1, line);
+  if (races) released(launch, races->words[(address - SASS_SHARED) / 4]);
+  return changed(launch, place, (int)kind, a, b);
 }
 // cp.async: what is not copied is zero.
 static void copy_async(const struct launch *launch, uint32_t to, uint64_t from, uint32_t bytes, uint32_t copied, int line) {
@@ -240,17 +309,18 @@ static void copy_async(const struct launch *launch, uint32_t to, uint64_t from, 
 // phase in bit 63.
 enum { kField = 0xfffff };
 static uint64_t *mbarrier(const struct launch *launch, uint32_t address, int line) {
-  aligned_shared(launch, address, 8, 0, line);
-  return (uint64_t *)aligned_shared(launch, address, 8, 1, line);
+  synchronizing(launch, address, 8, 0, line);
+  return (uint64_t *)synchronizing(launch, address, 8, 1, line);
 }
 static uint64_t mbarrier_exchange(const struct launch *launch, uint32_t address, uint64_t value, int line) {
-  uint64_t *word = (uint64_t *)aligned_shared(launch, address, 8, 1, line);
+  uint64_t *word = (uint64_t *)synchronizing(launch, address, 8, 1, line);
   *word = value;
   launch->block->events++;
   return 0;
 }
 static uint64_t mbarrier_changed(const struct launch *launch, uint32_t address, uint32_t arrivals, int32_t bytes, int line) {
   uint64_t *word = mbarrier(launch, address, line);
+  if (launch->block->races) released(launch, launch->block->races->words[(address - SASS_SHARED) / 4]);
   const uint64_t before = *word;
   uint32_t missing = (uint32_t)(0x100000 - (before >> 1 & kField)) & kField;
   const uint64_t next = before >> 43 & kField;
@@ -265,7 +335,9 @@ static uint64_t mbarrier_changed(const struct launch *launch, uint32_t address, 
   return before;
 }
 static uint32_t mbarrier_done(const struct launch *launch, uint32_t address, uint32_t state, int line) {
-  return (uint32_t)(*mbarrier(launch, address, line) >> 63) != state >> 31;
+  const uint32_t done = (uint32_t)(*mbarrier(launch, address, line) >> 63) != state >> 31;
+  if (done && launch->block->races) acquired(launch, launch->block->races->words[(address - SASS_SHARED) / 4]);
+  return done;
 }
 
 // Each instruction is a line of kernel.inc: which of those that convert to E2M1 or E4M3 were executed.
@@ -345,6 +417,7 @@ static void named_arrive(const struct launch *launch, uint32_t number, uint32_t 
   if (number >= kNamed) sass_stray(launch, "barrier", number, 0, line);
   launch->block->named[number].arrived++;
   launch->block->named[number].expected = threads;
+  if (launch->block->races) released(launch, launch->block->races->named[number]);
   launch->block->events++;
 }
 #include "kernel.inc"
@@ -621,6 +694,7 @@ static int wake(struct block *block) {
     if (lane->kind == SASS_BARRIER) {
       if (lane->source[0] >= kNamed) sass_stray(&block->launches[i], "barrier", lane->source[0], 0, (int)lane->line);
       ++waiting[lane->source[0]];
+      if (block->races) join(block->races->named[lane->source[0]], block->races->now[i / kWarp]);
     }
   }
   for (uint32_t i = 0; i < block->threads; ++i) {
@@ -636,7 +710,13 @@ static int wake(struct block *block) {
       lane->result[0] = 1;
       woken += goes;
     }
-    if (goes && lane->kind == SASS_BARRIER) block->named[lane->source[0]].expected = ~0u;
+    if (goes && lane->kind == SASS_BARRIER) {
+      block->named[lane->source[0]].expected = ~0u;
+      if (block->races) {
+        acquired(&block->launches[i], block->races->named[lane->source[0]]);
+        block->races->now[i / kWarp][i / kWarp]++;
+      }
+    }
     if (goes) lane->kind = SASS_RUNNING;
   }
   for (int number = 0; number < kNamed; ++number) {
@@ -661,6 +741,11 @@ static void start(struct block *block, const uint32_t *grid, const uint32_t *siz
   for (size_t i = 0; i < block->threads * (size_t)SASS_LOCAL; ++i) block->local[i] = (uint8_t)hashed(poison - (uint32_t)i);
   for (uint32_t i = 0; i < shared_bytes; ++i) block->shared[i] = (uint8_t)hashed(poison + i);
   memset(block->known, 0, shared_bytes);
+  if (!block->races) return;
+  memset(block->races->now, 0, sizeof block->races->now), memset(block->races->named, 0, sizeof block->races->named);
+  memset(block->races->words, 0, (shared_bytes / 4 + 1) * sizeof *block->races->words);
+  memset(block->races->bytes, 0, shared_bytes * sizeof *block->races->bytes);
+  for (uint32_t warp = 0; warp < kWarps; ++warp) block->races->now[warp][warp] = 1;
 }
 
 // Everything that can be done for now. Returns whether the block has ended.
@@ -712,7 +797,12 @@ static struct block *next_block(struct block *block) {
     const size_t threads = work.size[0] * work.size[1] * work.size[2];
     block = allocated(sizeof *block);
     block->shared = allocated(shared_bytes), block->known = allocated(shared_bytes);
-    block->local = allocated(threads * SASS_LOCAL);
+    block->local = allocated(threads * SASS_LOCAL), block->races = NULL;
+    if (find_races) {
+      block->races = allocated(sizeof *block->races);
+      block->races->words = allocated((shared_bytes / 4 + 1) * sizeof *block->races->words);
+      block->races->bytes = allocated(shared_bytes * sizeof *block->races->bytes);
+    }
     block->lanes = allocated(threads * sizeof *block->lanes), block->launches = allocated(threads * sizeof *block->launches);
   }
   start(block, work.grid, work.size, number);
@@ -784,13 +874,13 @@ static void take(FILE *file, void *to, uint64_t bytes) {
 }
 
 int main(int argc, char **argv) {
-  uint32_t head[11];
+  uint32_t head[12];
   FILE *file = argc == 4 ? fopen(argv[1], "rb") : NULL;
   if (!file) return 2;
   take(file, head, sizeof head);
-  reciprocal = head[6], poison = head[7], shared_bytes = head[8], unwritten = head[9];
-  if (head[10] > sizeof bank) return 2;
-  take(file, bank, head[10]);
+  reciprocal = head[6], poison = head[7], shared_bytes = head[8], unwritten = head[9], find_races = head[10];
+  if (head[11] > sizeof bank) return 2;
+  take(file, bank, head[11]);
   take(file, &array_count, sizeof array_count);
   if (array_count > sizeof arrays / sizeof arrays[0]) return 2;
   for (uint32_t i = 0; i < array_count; ++i) {

@@ -57,6 +57,9 @@ class Launch:
     """Bytes of shared memory besides the kernel's own."""
     unwritten: bool = False
     """Whether a kernel may read shared memory that nothing wrote. Its content is poison, which must not matter."""
+    races: bool = False
+    """Whether two accesses to shared memory by different warps, one of them a store, are an error if nothing orders
+    them: no barrier, no mbarrier, no atomic operation on one word. It takes several times as long."""
 
 
 def build(
@@ -88,7 +91,7 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], fro
     number = RECIPROCALS.index(launch.reciprocal)
     parts = [
         struct.pack("<8I", *launch.grid, *launch.block, number, launch.poison),
-        struct.pack("<3I", _shared(kernel, launch), launch.unwritten, len(bank)),
+        struct.pack("<4I", _shared(kernel, launch), launch.unwritten, launch.races, len(bank)),
         bank,
     ]
     parts.append(struct.pack("<I", len(launch.arrays)))
@@ -127,13 +130,13 @@ def _shared(kernel: Kernel, launch: Launch) -> int:
 
 def _mistake(out: str, kernel: Kernel) -> SassError:
     """Return an error with the instructions that the program names by line or address."""
-    first, _, place = out.strip().partition("\n")
+    first, place, behind = (*out.strip().splitlines(), "", "", "")[:3]
     texts = {one.address: f"{one.address:#06x} {one.text}" for one in kernel.listing.instructions}
     if found := _LINE.fullmatch(place):
-        lines = kernel.c.splitlines()[: int(found["line"])]
-        comment = next((_COMMENT.search(line) for line in reversed(lines) if _COMMENT.search(line)), None)
-        where = texts.get(int(comment["address"], 16), "") if comment else ""
-        return SassError(first, help=f"{where}, block {found['block']}, thread {found['thread']}")
+        where = f"{_instruction(kernel, int(found['line']), texts)}, block {found['block']}, thread {found['thread']}"
+        if other := _BEHIND.fullmatch(behind):
+            where = f"{_instruction(kernel, int(other['line']), texts)}, warp {other['warp']}; then {where}"
+        return SassError(first, help=where)
     waits = [
         f"block {found['block']}, warp {found['warp']}: {found['threads']} threads wait at "
         f"{texts.get(int(found['at'], 16), found['at'])}"
@@ -143,6 +146,15 @@ def _mistake(out: str, kernel: Kernel) -> SassError:
     return SassError("all threads wait for one another", help="\n".join(waits[:20]))
 
 
+def _instruction(kernel: Kernel, line: int, texts: Mapping[int, str]) -> str:
+    """Return the instruction that a line of the translation is about."""
+    above = map(_COMMENT.search, reversed(kernel.c.splitlines()[:line]))
+    comment = next(filter(None, above), None)
+    return texts.get(int(comment["address"], 16), "") if comment else ""
+
+
+# Example: behind line 12 warp 1
+_BEHIND = re.compile(r"behind line (?P<line>\d+) warp (?P<warp>\d+)")
 # Example: line 12 block 0 0 0 thread 3 0 0
 _LINE = re.compile(r"line (?P<line>\d+) block (?P<block>[\d ]+) thread (?P<thread>[\d ]+)")
 # Example: /* 0x0120 STG.E desc[UR4][R2.64], R5 */

@@ -17,12 +17,17 @@ BASE = ("MOV R1,0x400", "S2R R0,SR_TID.X", "LDC.64 R2,c[0x0][0x380]")
 
 
 def executed(
-    folder: Path, *rows: str, threads: int = 32, shared: int = 0x400 + 256, unwritten: bool = False
+    folder: Path,
+    *rows: str,
+    threads: int = 32,
+    shared: int = 0x400 + 256,
+    unwritten: bool = False,
+    races: bool = False,
 ) -> list[int]:
     """Words that a block of threads leaves in an array of 64, which begins as zeros."""
     kernel = translate(document(*BASE, *rows, "EXIT"), arch=ARCH, grid=True, shared=shared)
     out = grid.Array(OUT, bytes(256), writable=True)
-    launch = grid.Launch((1, 1, 1), (threads, 1, 1), struct.pack("<Q", OUT), (out,), unwritten=unwritten)
+    launch = grid.Launch((1, 1, 1), (threads, 1, 1), struct.pack("<Q", OUT), (out,), unwritten=unwritten, races=races)
     ((stored,), _) = grid.run(grid.build(folder, kernel, quick=True), kernel, launch)
     return list(struct.unpack("<64I", stored))
 
@@ -161,6 +166,91 @@ def test_a_loop_of_elected_threads_lets_each_one_copy(tmp_path: Path) -> None:
         "STG.E desc[UR4][R2.64],R4",
     ]
     assert executed(tmp_path, *rows)[:32] == [sum(range(32))] * 32
+
+
+STORE = ["IMAD R6,R0,0x4,R1", "STS [R6],R0"]
+"""Each thread stores to a word of its own."""
+OTHERS = ["LOP3.LUT R7,R0,0x20,RZ,0x3c,!PT", "IMAD R7,R7,0x4,R1", "LDS R4,[R7]"]
+"""Each thread loads the word of a thread in the other warp."""
+BARRIER = ["BAR.SYNC.DEFER_BLOCKING 0x0"]
+KEEP = ["IMAD.WIDE R2,R0,0x4,R2", "STG.E desc[UR4][R2.64],R4"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "places"),
+    [
+        ([*STORE, *OTHERS, *KEEP], "store to", ("LDS R4,[R7], warp 0", "STS [R6],R0, block 0 0 0, thread 32 0 0")),
+        ([*STORE, *BARRIER, *OTHERS, "STS [R6],R4"], "load from", ("STS [R6],R4, warp 0", "LDS R4,[R7]")),
+        ([*STORE, "STS [R1],R0"], "store to", ("STS [R1],R0, warp 0", "STS [R1],R0, block 0 0 0, thread 32 0 0")),
+        (["ATOMS.ADD RZ,[R1],R0", "LDS R4,[R1]"], "store to", ("LDS R4,[R1], warp 0", "ATOMS.ADD")),
+        (["STS.U8 [R1],R0", "ATOMS.ADD RZ,[R1],R0"], "store to", ("ATOMS.ADD", "STS.U8 [R1],R0")),
+    ],
+)
+def test_a_race_names_both_accesses(rows: list[str], said: str, places: tuple[str, str], tmp_path: Path) -> None:
+    with pytest.raises(SassError, match=f"race of a {said} shared memory") as found:
+        executed(tmp_path, *rows, threads=64, unwritten=True, races=True)
+    first, _, second = found.value.help.partition("; then ")
+    assert places[0] in first
+    assert places[1] in second
+    executed(tmp_path, *rows, threads=64, unwritten=True)  # without `races` it runs
+
+
+@pytest.mark.parametrize(
+    ("rows", "threads"),
+    [
+        ([*STORE, *BARRIER, *OTHERS, *KEEP], 64),
+        ([*STORE, *BARRIER, *OTHERS, *BARRIER, "STS [R6],R4", *BARRIER, *OTHERS, *KEEP], 64),
+        (["ATOMS.ADD RZ,[R1],R0", *BARRIER, "LDS R4,[R1]", *KEEP], 64),
+        (["IMAD R6,R0,0x4,R1", "STS.U8 [R6],R0", "STS.U8 [R6+0x1],R0", "LDS.U8 R4,[R6+0x1]", *KEEP], 64),
+        (["LDS R4,[R1]", *KEEP], 64),
+        ([*STORE, "STS [R1],R0", "LDS R4,[R1]", *KEEP], 32),  # of one warp: not told apart
+    ],
+)
+def test_what_a_barrier_orders_is_no_race(rows: list[str], threads: int, tmp_path: Path) -> None:
+    executed(tmp_path, *rows, threads=threads, unwritten=True, races=True)
+
+
+def _pipeline(waits: bool) -> list[str]:
+    """The second warp stores and arrives at an mbarrier, for which the first one waits before it loads."""
+    rows = [
+        "UMOV UR8,0x4f8",
+        "UMOV UR4,0x1fffc0",  # 32 arrivals are expected
+        "UMOV UR5,0x7fff0000",
+        "ISETP.GT.AND P0,PT,R0,0x1f,PT",
+        "ISETP.EQ.AND P1,PT,R0,RZ,PT",
+        "@P1 SYNCS.EXCH.64 URZ,[UR8],UR4",
+        "BAR.SYNC.DEFER_BLOCKING 0x0",
+        "@!P0 BRA 0xe0",
+        "STS [R1],R0",
+        "SYNCS.ARRIVE.TRANS64.A1T0 RZ,[UR8],RZ",
+        "EXIT",
+    ]
+    wait = ["SYNCS.PHASECHK.TRANS64.TRYWAIT P2,[UR8],RZ", "@!P2 BRA 0xe0"] if waits else []
+    return [*rows, *wait, "LDS R4,[R1]", "STG.E desc[UR4][R2.64],R4"]
+
+
+def test_an_mbarrier_orders_those_who_wait_for_it(tmp_path: Path) -> None:
+    assert executed(tmp_path, *_pipeline(True), threads=64, races=True)[0] == 63
+    with pytest.raises(SassError, match="race of a"):
+        executed(tmp_path, *_pipeline(False), threads=64, races=True, unwritten=True)
+
+
+def test_named_barriers_order_those_who_arrive_before_those_who_wait(tmp_path: Path) -> None:
+    rows = [
+        "ISETP.GT.AND P0,PT,R0,0x1f,PT",
+        "@P0 BRA 0x80",
+        "STS [R1],R0",
+        "BAR.ARV 0x3,0x40",
+        "{}",
+        "EXIT",
+        "BAR.SYNC.DEFER_BLOCKING 0x3,0x40",
+        "LDS R4,[R1]",
+    ]
+    rows[1] = "@P0 BRA 0x90"
+    executed(tmp_path, *(row.format("NOP") for row in rows), threads=64, races=True)
+    with pytest.raises(SassError, match="race of a") as found:
+        executed(tmp_path, *(row.format("STS [R1],R0") for row in rows), threads=64, races=True)
+    assert "STS [R1],R0" in found.value.help
 
 
 def test_every_product_names_the_model_of_its_arithmetic() -> None:
