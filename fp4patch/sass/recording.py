@@ -23,15 +23,15 @@ class HostProgram:
     file: Path
     cubins: tuple[Cubin, ...]
 
-    def run(self, arguments: Sequence[int], arrays: Sequence[Array]) -> list[bytes]:
+    def run(self, arguments: Sequence[int], arrays: Sequence[Array], *, races: bool = False) -> list[bytes]:
         """Return the writable arrays after all launches, which run one after the other.
 
-        The program gets numbers as its arguments, addresses of the arrays among them.
+        The program gets numbers as its arguments, addresses of the arrays among them. ``races`` is that of each launch.
         SassError if it launches nothing, or a launch is no kernel of these cubins or cannot be executed.
         """
         launched = False
         for cubin, kernel, launch in self._launches(arguments):
-            stored = iter(cubin.execute(kernel, replace(launch, arrays=tuple(arrays))))
+            stored = iter(cubin.execute(kernel, replace(launch, arrays=tuple(arrays), races=races)))
             arrays = [replace(one, content=next(stored)) if one.writable else one for one in arrays]
             launched = True
         if not launched:

@@ -23,8 +23,14 @@ template <typename T> __global__ void scale(T *sums) {
   __syncthreads();
   sums[threadIdx.x] = moved[blockDim.x - 1 - threadIdx.x];
 }
+__global__ void mixed(float *sums) {
+  __shared__ float one;
+  one = 1.0f * threadIdx.x;
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = *(volatile float *)&one;
+}
 int main(int count, char **arguments) {
   if (count < 3) return count == 2 ? 7 : 0;
+  if (count == 5) return mixed<<<1, 64>>>((float *)strtoull(arguments[2], 0, 0)), 0;
   auto values = (const float *)strtoull(arguments[1], 0, 0);
   auto sums = (float *)strtoull(arguments[2], 0, 0);
   add<<<1, 32>>>(values, sums, 0.5f);
@@ -50,6 +56,14 @@ SUMS = Array(2 << 32, bytes(128), writable=True)
 def test_each_launch_gets_what_those_before_it_left(program: HostProgram) -> None:
     (stored,) = program.run([VALUES.address, SUMS.address], [VALUES, SUMS])
     assert list(struct.unpack("<32f", stored)) == [2 * (31 - place + 0.5) + place for place in range(32)]
+
+
+def test_races_are_found_in_each_launch(program: HostProgram) -> None:
+    addresses = [VALUES.address, SUMS.address]
+    assert program.run(addresses, [VALUES, SUMS], races=True) == program.run(addresses, [VALUES, SUMS])
+    program.run([*addresses, 1, 2], [VALUES, SUMS])
+    with pytest.raises(SassError, match="race of a store to shared memory of 4 bytes"):
+        program.run([*addresses, 1, 2], [VALUES, SUMS], races=True)
 
 
 def test_a_program_that_cannot_be_followed_is_an_error(program: HostProgram, tmp_path: Path) -> None:
