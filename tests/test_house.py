@@ -133,7 +133,7 @@ SIZES = {
     "edits": 7_300,  # the reader of patch files; effects; conditions on a GPU, evaluated, of three languages
     "tree": 2_590,  # who brought a file; files that come and go; what a lost receipt said; a patched copy
     "proof": 5_560,  # a list of checks, and what a condition varies; layers
-    "sass": 6_580,  # expressions for C text; products of matrices, warps and blocks as SM12x has them; --run
+    "sass": 6_990,  # expressions; products of matrices, warps and blocks as SM12x has them; --run; host programs, races
     "binaries": 2_602,
     "doctor": 8_930,  # readers of the languages of build files, and of lists of packages; what logs state
     "stack": 2_220,  # reading, merging, what a release has already, the plan

@@ -82,6 +82,7 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         (VLLM, '"0.10.2", sha256 = "57', '"ten", sha256 = "57', "archives[0].version: a version such as"),
         (VLLM, "pattern = '", "pattern = '^Version' # '", "version.pattern: a regular expression with a group"),
         (VLLM, "kernels = '", "kernels = '(", "build.kernels: a regular expression"),
+        (ASM, 'uses = ["cutlass"]', 'uses = ["cutlas"]', "layers[0].uses: one of torch, cutlass"),
         ("variants/next3.toml", '"half_pair"', '"half_pear"', "options.encoder: one of half_pair,"),
         ("variants/next3.toml", "encoder =", "encodr =", "options.encoder: a value for this key"),
         ("variants/next2.toml", '"e2m1-converter"', '"e2m1"', "targets.cutlass: a patch that exists: cutlass/e2m1"),
