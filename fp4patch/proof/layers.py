@@ -17,7 +17,7 @@ from fp4patch.core.errors import ToolchainError
 from fp4patch.core.process import Runner
 from fp4patch.core.progress import Step
 from fp4patch.core.results import Verdict, verdict_on
-from fp4patch.proof.probe import Compiler
+from fp4patch.proof.probe import Compilation, Compiler
 from fp4patch.proof.result import Check, ProbeResult
 from fp4patch.proof.subject import Means, Subject
 from fp4patch.proof.toolchain import INSTALL
@@ -45,17 +45,21 @@ def _rows(subject: Subject, means: Means) -> Iterator[ProbeResult]:
                 compiler = Compiler(subject.toolchain, subject.tree.target, runner, means.store, subject.headers)
                 built = compiler.compile(unit, source, arch, side)
                 folder = Path(tempfile.mkdtemp(dir=scratch))
-                checks = () if built.error else tuple(_checks(layer, arch, built.content, compiler, folder))
+                checks = tuple(_checks(layer, arch, built, compiler, folder))
                 yield ProbeResult(unit.id, unit.title, arch, unit.kind, None, None, checks, built.error, built.cached)
 
 
-def _checks(layer: Layer, arch: Arch, content: bytes, compiler: Compiler, folder: Path) -> Iterator[Check]:
+def _checks(layer: Layer, arch: Arch, built: Compilation, compiler: Compiler, folder: Path) -> Iterator[Check]:
     """Yield what each shape came to: equal, or what differs, or why it did not run to its end."""
+    if built.error:
+        verdict = Verdict.UNSUPPORTED if built.unsupported else Verdict.FAIL
+        yield Check("compiles", "without machine code nothing can be executed", verdict, "no")
+        return
     because = "its machine code was executed, every kernel as its host code launches it"
     program = None
     for shape in layer.shapes:
         try:
-            program = program or _program(content, arch, compiler, folder)
+            program = program or _program(built.content, arch, compiler, folder)
             wrong, detail = _COMPUTES[layer.computes](program, *shape)
             verdict = verdict_on(not wrong)
         except SassError as error:

@@ -108,6 +108,8 @@ class Subject:
     probes: Probes
     layers: Sequence[tuple[Layer, Path]] = ()
     """Programs to execute, each with its source file; none unless they were asked for."""
+    layers_aside: Sequence[tuple[Probe, str]] = ()
+    """Those that this tree, or this command, does not have what they take, each with the reason."""
     toolchain: Toolchain
     headers: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     """Include directories of what probes use in earnest, by name."""

@@ -131,16 +131,14 @@ def _subject(
         patches=catalog.patches_of(variant, tree.target.name),
         probes=Probes(
             ran=[found for found, because in zip(every, why, strict=True) if not because],
-            aside=[
-                *((probe, because) for (probe, _), because in zip(every, why, strict=True) if because),
-                *((layer.unit, because) for (layer, _), because in zip(layers, not_run, strict=True) if because),
-            ],
+            aside=[(probe, because) for (probe, _), because in zip(every, why, strict=True) if because],
             archs=archs,
             own_targets=request.archs is None,
             configured=sorted(archs, key=lambda arch: arch.gpu != GB10)[: None if request.every_probe else 1],
             every=request.every_probe,
         ),
         layers=[found for found, because in zip(layers, not_run, strict=True) if not because],
+        layers_aside=[(layer.unit, because) for (layer, _), because in zip(layers, not_run, strict=True) if because],
         toolchain=toolchain,
         headers=headers,
         records=records,
@@ -217,7 +215,7 @@ def report(evidence: Evidence, began: float, *, strict: bool = False) -> VerifyR
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         set_aside=(
-            *(SetAside(probe.id, because) for probe, because in subject.probes.aside),
+            *(SetAside(one.id, because) for one, because in (*subject.probes.aside, *subject.layers_aside)),
             *evidence.built.aside,
             *evidence.idle,
         ),

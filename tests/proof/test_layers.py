@@ -64,15 +64,22 @@ def test_a_layer_that_is_wrong_fails(byte: str, length: str, said: str, toolchai
 
 def test_a_layer_that_does_not_compile_fails_with_the_compilers_words(toolchain: Toolchain, tmp_path: Path) -> None:
     row = small(tmp_path, toolchain, "int main() { return nothing; }")
-    assert (row.checks, row.verdict) == ((), Verdict.FAIL)
+    assert ([check.rule for check in row.checks], row.verdict) == (["compiles"], Verdict.FAIL)
     assert '"nothing" is undefined' in row.error
+
+
+def test_a_compiler_that_does_not_know_the_target_judges_nothing(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("test_layers.A121", Arch.parse("sm_199a"))
+    row = small(tmp_path, toolchain, SMALL.replace("BYTE", "0").replace("LENGTH", "0"))
+    assert row.verdict is Verdict.UNSUPPORTED
 
 
 def test_vllms_layer_without_cutlass_says_what_it_needs() -> None:
     catalog = load()
-    layers = catalog.layers_of(catalog.variant("native"), "vllm")
-    (layer, source), *_ = layers
-    assert (layer.unit.id, source.name) == ("vllm/fp4-linear", "fp4-linear.cu")
+    layers = {layer.unit.id: layer for layer, _ in catalog.layers_of(catalog.variant("native"), "vllm")}
+    layer = layers["vllm/fp4-linear"]
     assert not catalog.layers_of(catalog.variant("native"), "cutlass")
     without = replace(layer.unit, needs=None)
     assert "`verify --layers` takes its tree beside this one" in nothing_to_show(without, SourceView(Path()), {})
@@ -83,7 +90,8 @@ def test_vllms_layer_equals_numpys(pristine_tree: Callable[[str, str], Path], to
     """Of 0.33.0, as it is: its conversion is the hardware's, and nothing of ``native`` is in these files."""
     catalog = load()
     vllm, cutlass = identify_all([pristine_tree("vllm", "0.33.0"), pristine_tree("cutlass", "4.8.0")], catalog)
-    ((layer, source),) = catalog.layers_of(catalog.variant("native"), "vllm")
+    layers = catalog.layers_of(catalog.variant("native"), "vllm")
+    ((layer, source),) = ((layer, source) for layer, source in layers if layer.name == "fp4-linear")
     headers = {"cutlass": [cutlass.root / folder for folder in cutlass.target.include]}
     looked_at = subject(SourceView(vllm.root), Probes(ran=(), archs=[A121]), (), toolchain, headers)
     whole: Subject = replace(looked_at, tree=vllm, layers=[(replace(layer, shapes=layer.shapes[:1]), source)])
