@@ -100,10 +100,12 @@ __attribute__((noreturn)) static void sass_stray(const struct launch *launch, co
 
 // Two accesses of different warps to a byte of shared memory, one of them a store, are a race unless one is ordered behind
 // the other: by a barrier, an mbarrier, or atomic operations on a word. Vector clocks of warps, as of FastTrack (Flanagan
-// and Freund, PLDI 2009); what the threads of one warp do is not told apart.
+// and Freund, PLDI 2009); what the threads of one warp do is not told apart. Here they run one after the other, but on a
+// GPU side by side: until all wait, each one counts for itself how often it told others what was done.
 typedef uint32_t times[kWarps];
 struct races {
   times now[kWarps], named[kNamed];
+  uint32_t ahead[kWarps * kWarp];
   times *words; /* of each word of shared memory: what was known to those who arrived at it */
   struct access {
     uint32_t stored, storer, store_line, load_line;
@@ -116,9 +118,19 @@ static void join(uint32_t *to, const uint32_t *from) {
 static uint32_t warp_of(const struct launch *launch) { return (uint32_t)(launch - launch->block->launches) / kWarp; }
 // What a warp did until now is known to who acquires the clock later.
 static void released(const struct launch *launch, uint32_t *clock) {
-  const uint32_t warp = warp_of(launch);
-  join(clock, launch->block->races->now[warp]);
-  launch->block->races->now[warp][warp]++;
+  struct races *races = launch->block->races;
+  const uint32_t warp = warp_of(launch), mine = races->now[warp][warp] + races->ahead[launch - launch->block->launches]++;
+  join(clock, races->now[warp]);
+  clock[warp] = mine > clock[warp] ? mine : clock[warp];
+}
+// All threads of a warp wait.
+static void settle(struct races *races, uint32_t warp) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < kWarp; ++i) {
+    uint32_t *ahead = &races->ahead[warp * kWarp + i];
+    most = *ahead > most ? *ahead : most, *ahead = 0;
+  }
+  races->now[warp][warp] += most;
 }
 static void acquired(const struct launch *launch, const uint32_t *clock) {
   join(launch->block->races->now[warp_of(launch)], clock);
@@ -136,17 +148,20 @@ __attribute__((noreturn)) static void race(const struct launch *launch, uint32_t
 static void accessed(const struct launch *launch, uint32_t address, uint32_t bytes, int store, int line) {
   struct races *races = launch->block->races;
   const uint32_t warp = warp_of(launch), *now = races->now[warp];
+  const uint32_t mine = now[warp] + races->ahead[launch - launch->block->launches];
   for (uint32_t i = 0; i < bytes; ++i) {
     struct access *at = &races->bytes[address - SASS_SHARED + i];
-    if (at->stored > now[at->storer]) race(launch, address, bytes, store, line, at->store_line, at->storer);
+    if (at->storer != warp && at->stored > now[at->storer]) race(launch, address, bytes, store, line, at->store_line, at->storer);
     if (!store) {
-      at->loaded[warp] = now[warp], at->load_line = (uint32_t)line;
+      if (mine > at->loaded[warp]) at->loaded[warp] = mine;
+      at->load_line = (uint32_t)line;
       continue;
     }
     for (uint32_t other = 0; other < kWarps; ++other) {
-      if (at->loaded[other] > now[other]) race(launch, address, bytes, store, line, at->load_line, other);
+      if (other != warp && at->loaded[other] > now[other]) race(launch, address, bytes, store, line, at->load_line, other);
     }
-    at->stored = now[warp], at->storer = warp, at->store_line = (uint32_t)line;
+    if (at->storer == warp && at->stored > mine) continue;  // by a thread that is ahead
+    at->stored = mine, at->storer = warp, at->store_line = (uint32_t)line;
   }
 }
 
@@ -660,6 +675,7 @@ static void together(struct lane *lanes, const struct launch *launches, uint32_t
 static int run_warp(struct block *block, struct lane *lanes, const struct launch *launches, uint32_t count, int alone) {
   for (int done = 0;; ++done) {
     uint32_t lowest = ~0u, elsewhere = 0;
+    if (block->races) settle(block->races, warp_of(launches));
     for (uint32_t i = 0; i < count; ++i) {
       if (!lanes[i].done && lanes[i].kind == SASS_RUNNING) {
         SASS_KERNEL(&launches[i], &lanes[i]);
@@ -687,6 +703,7 @@ static int run_warp(struct block *block, struct lane *lanes, const struct launch
 static int wake(struct block *block) {
   int woken = 0;
   uint32_t waiting[kNamed] = {0}, left = 0;
+  for (uint32_t warp = 0; block->races && warp < kWarps; ++warp) settle(block->races, warp);
   for (uint32_t i = 0; i < block->threads; ++i) {
     struct lane *lane = &block->lanes[i];
     if (lane->done) continue;
@@ -743,6 +760,7 @@ static void start(struct block *block, const uint32_t *grid, const uint32_t *siz
   memset(block->known, 0, shared_bytes);
   if (!block->races) return;
   memset(block->races->now, 0, sizeof block->races->now), memset(block->races->named, 0, sizeof block->races->named);
+  memset(block->races->ahead, 0, sizeof block->races->ahead);
   memset(block->races->words, 0, (shared_bytes / 4 + 1) * sizeof *block->races->words);
   memset(block->races->bytes, 0, shared_bytes * sizeof *block->races->bytes);
   for (uint32_t warp = 0; warp < kWarps; ++warp) block->races->now[warp][warp] = 1;

@@ -235,6 +235,18 @@ def test_an_mbarrier_orders_those_who_wait_for_it(tmp_path: Path) -> None:
         executed(tmp_path, *_pipeline(False), threads=64, races=True, unwritten=True)
 
 
+def test_threads_of_a_warp_store_side_by_side_before_one_of_them_arrives(tmp_path: Path) -> None:
+    """As CUTLASS's scheduler writes the last tile: here the first thread arrives before the others have stored."""
+    rows = [row.replace("0x1fffc0", "0x1ffffe") for row in _pipeline(True)]  # one arrival is expected
+    rows[8:10] = ["STS [R1],RZ", "ISETP.EQ.AND P1,PT,R0,0x20,PT", "@P1 SYNCS.ARRIVE.TRANS64.A1T0 RZ,[UR8],RZ"]
+    rows = [row.replace("0xe0", "0xf0") for row in rows]
+    assert executed(tmp_path, *rows, threads=64, races=True)[0] == 0
+    late = [*rows[:11], "@P1 STS [R1],RZ", *(row.replace("0xf0", "0x100") for row in rows[11:])]
+    late[7] = late[7].replace("0xf0", "0x100")
+    with pytest.raises(SassError, match="race of a"):
+        executed(tmp_path, *late, threads=64, races=True)
+
+
 def test_named_barriers_order_those_who_arrive_before_those_who_wait(tmp_path: Path) -> None:
     rows = [
         "ISETP.GT.AND P0,PT,R0,0x1f,PT",
