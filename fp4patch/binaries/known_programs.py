@@ -32,6 +32,7 @@ class Package:
     name: str
     distributions: tuple[str, ...]
     code: str = ""
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

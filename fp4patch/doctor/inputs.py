@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion
 
 LOCAL = "a local version, which the package index does not have"
 ELSEWHERE = "not from the package index"
@@ -21,6 +23,9 @@ CONDA = "conda's own build, whose code may differ from the wheel's"
 UNPINNED = "no exact version"
 INDEX = "the list names another index, whose wheel may be another one"
 CONDITION = "installed under a condition only"
+MACHINES = ("x86_64", "aarch64")
+_PYTHONS = range(9, 15)
+"""Minor releases of Python 3 for which a marker is evaluated."""
 
 _NAMED = re.compile(r".*(requirements|constraints|freeze).*\.txt", re.IGNORECASE)
 """Names that say that a file is a list of requirements, if it has a single one."""
@@ -53,6 +58,16 @@ class Release:
     line: int
     why: str = ""
     """Why there is no version."""
+    machines: tuple[str, ...] = MACHINES
+    """Processors for which it is installed."""
+    of: str = ""
+    """What installs it, if the file is no list: ``FROM vllm/vllm-openai:v0.15.1``."""
+    is_built: bool = False
+    """True if it is compiled from its source."""
+    arch_list: str = ""
+    """Architectures for which it is compiled; empty: none are set."""
+    cuda: str = ""
+    """CUDA release that compiles it; empty: not known."""
 
 
 def read(name: str, text: str) -> tuple[Release, ...] | None:
@@ -92,7 +107,7 @@ def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple
             if editable := re.fullmatch(r"(?:-e|--editable)[= ]?\s*(\S+)", line):
                 found.append(_addressed(editable[1], number))
             continue
-        release = _requirement(_OF_REQUIREMENT.sub("", line), number)
+        release = requirement(_OF_REQUIREMENT.sub("", line), number)
         if release is None:
             return None
         found.append(release)
@@ -104,7 +119,7 @@ def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple
 
 def _of_another_index(releases: Sequence[Release]) -> list[Release]:
     """Return releases of a list that names an index: which wheel is meant is not known."""
-    return [Release(one.project, "", one.line, one.why or INDEX) for one in releases]
+    return [replace(one, version="", why=one.why or INDEX) for one in releases]
 
 
 def _logical(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
@@ -122,7 +137,8 @@ def _logical(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
         yield begin, rest
 
 
-def _requirement(text: str, line: int) -> Release | None:
+def requirement(text: str, line: int) -> Release | None:
+    """Return the package of a requirement or of an address; None: it is neither."""
     try:
         wanted = Requirement(text)
     except InvalidRequirement:
@@ -130,7 +146,28 @@ def _requirement(text: str, line: int) -> Release | None:
     exact = [one.version for one in wanted.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
     version = exact[0] if len(exact) == len(wanted.specifier) == 1 else ""
     why = ELSEWHERE if wanted.url else "" if version else UNPINNED
-    return _release(wanted.name, version, line, why or (CONDITION if wanted.marker else ""))
+    release = _release(wanted.name, version, line, why)
+    if wanted.marker is None:
+        return release
+    on = {machine: _installed_on(wanted.marker, machine) for machine in MACHINES}
+    if None in on.values():
+        return replace(release, version="", why=release.why or CONDITION)
+    return replace(release, machines=tuple(machine for machine, is_there in on.items() if is_there))
+
+
+def _installed_on(marker: Marker, machine: str) -> bool | None:
+    """Return whether a marker holds on Linux for a processor; None if the version of Python or an extra decides."""
+    found = set()
+    for minor in _PYTHONS:
+        python = {"python_version": f"3.{minor}", "python_full_version": f"3.{minor}.0", "implementation_version": ""}
+        system = {"platform_machine": machine, "sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"}
+        unknown = {"platform_release": "", "platform_version": "", "extra": ""}
+        try:
+            found.add(marker.evaluate({**python, **system, **unknown}))
+        except (UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):
+            return None
+    is_asked = re.search(r"\b(?:extra|platform_release|platform_version|implementation_version)\b", str(marker))
+    return None if is_asked or len(found) > 1 else found.pop()
 
 
 def _addressed(text: str, line: int) -> Release:

@@ -32,6 +32,7 @@ from fp4patch.doctor import (
     messages,
     packages,
     projects,
+    recipe_releases,
     recipes,
     recorded,
     requirements,
@@ -39,6 +40,7 @@ from fp4patch.doctor import (
 from fp4patch.doctor.gpus import ask_driver
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.packages import variant_of
+from fp4patch.doctor.readings import files
 from fp4patch.doctor.result import (
     DoctorReport,
     FindingsReport,
@@ -55,6 +57,8 @@ _CUDA = {11: 8, 12: 9, 13: 5}
 """The newest minor release of each major release of CUDA that is known."""
 _PYTORCHS = re.compile(r"\d+\.\d")
 """The beginning of an architecture as PyTorch writes it: ``12.1a``, and not ``121a``."""
+_INSTALL = ("dockerfile", "shell", "yaml")
+"""Languages of files that install releases."""
 _DEEPEST = 3
 """Directories below a named one in which known source trees are looked for."""
 
@@ -233,9 +237,32 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
     if is_recorded(name, question):
         return DoctorReport(trees=(recorded.examine_release(load().root, _release(name), question),))
     if not _is_published(name):
-        return _examine_path(find(name), name, question, on_step)
+        path = find(name)
+        of_releases = _examine_recipe(path, question, on_step)
+        found = _examine_path(path, name, question, on_step)
+        return (_without_idle(found) if of_releases.lists else found) + of_releases
     _without_effect(question, "a published wheel")
     return DoctorReport(binaries=tuple(_published(name, question, on_step)))
+
+
+def _examine_recipe(path: Path | None, question: Question, on_step: OnProgress) -> DoctorReport:
+    """Return the answers of the releases that a recipe installs: a Dockerfile, a script, a file of services."""
+    if question.required or not (path and path.is_file()) or files.kind_of(path.name) not in _INSTALL:
+        return DoctorReport()
+    releases = recipe_releases.read(path.name, projects.text_of(path))
+    if not releases:
+        return DoctorReport()
+    return DoctorReport(lists=(_examine_list(str(path), releases, question, on_step),))
+
+
+def _without_idle(report: DoctorReport) -> DoctorReport:
+    """Return a report without the projects of which nothing was read that says anything about targets."""
+    kept = [
+        project
+        for project in report.projects
+        if project.settings or project.statements or project.findings or any(one.evidence for one in project.answers)
+    ]
+    return replace(report, projects=tuple(kept))
 
 
 def _examine_list(
@@ -245,7 +272,7 @@ def _examine_list(
     if question.required:
         raise UsageError("--require has no effect on a list of packages", help="name the release: PROJECT==VERSION")
     projects = _projects()
-    known_ones = [one for one in releases if one.project in projects]
+    known_ones = [one for one in releases if one.project in projects or one.of]
     findings = [found for one in known_ones for found in _of_release(one, question, on_step)]
     if not findings:
         told = f"none of its {len(releases)} packages is one that doctor knows"
@@ -256,21 +283,32 @@ def _examine_list(
 def _of_release(release: inputs.Release, question: Question, on_step: OnProgress) -> Iterator[Finding]:
     """Yield the answer for each GPU, or why a release is not judged."""
     subject = f"{release.project}=={release.version}" if release.version else release.project
-    if release.why:
+    place = f"line {release.line}" + (f" ({release.of})" if release.of else "")
+    gpus_ = tuple(gpu for gpu in question.gpus if ("aarch64" if gpu == GB10 else "x86_64") in release.machines)
+    if release.why or not gpus_:
         help_text = f"name what is installed: its release ({release.project}==VERSION), its wheel, or the Python"
-        yield Finding(Level.NONE, subject, f"line {release.line}: not judged, {release.why}", help_text)
+        help_text = f"name the image: fp4patch doctor {release.project}" if "/" in release.project else help_text
+        why = release.why or f"it is installed on {listed(release.machines) or 'no Linux'} alone"
+        yield Finding(Level.NONE, subject, f"{place}: not judged, {why}", help_text)
         return
+    own = replace(question, gpus=gpus_)
     try:
-        found = examine(subject, question, on_step=on_step)
+        if release.is_built:
+            asked = question.asked or _list(release.arch_list)
+            own = replace(own, asked=asked, cuda=question.cuda or release.cuda)
+            found = DoctorReport(trees=(recorded.examine_release(load().root, _release(subject), own),))
+        else:
+            found = examine(subject, own, on_step=on_step)
     except Fp4PatchError as error:
-        yield Finding(Level.NONE, subject, f"line {release.line}: not judged, {error.message}", error.help)
+        yield Finding(Level.NONE, subject, f"{place}: not judged, {error.message}", error.help)
         return
     answers = [one for tree in found.trees for one in tree.answers]
     answers += [one for binary in found.binaries for one in binary.answers]
     for answer in answers:
         verdict = answer.verdict.partition(" (")[0]
         said = "with a reservation" if answer.level is Level.YELLOW else answer.answer.replace("-", " ")
-        yield Finding(answer.level, subject, f"{answer.gpu} {said}: {verdict}", answer.todo)
+        by = f", {place}" if release.of else ""
+        yield Finding(answer.level, subject, f"{answer.gpu} {said}: {verdict}{by}", answer.todo)
 
 
 def _examine_path(path: Path | None, name: str, question: Question, on_step: OnProgress) -> DoctorReport:

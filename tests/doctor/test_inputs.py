@@ -91,7 +91,9 @@ dependencies:
             ],
         ),
         ("requirements-gpu.txt", "vllm==0.33.*", [("vllm", "", 1, inputs.UNPINNED)]),
-        ("requirements.txt", 'vllm==0.33.0; sys_platform == "linux"', [("vllm", "", 1, inputs.CONDITION)]),
+        ("requirements.txt", 'vllm==0.33.0; sys_platform == "linux"', [("vllm", "0.33.0", 1, "")]),
+        ("requirements.txt", 'vllm==0.33.0; python_version >= "3.12"', [("vllm", "", 1, inputs.CONDITION)]),
+        ("requirements.txt", 'vllm==0.33.0; extra == "a"', [("vllm", "", 1, inputs.CONDITION)]),
         ("requirements.txt", "./vllm-0.33.0-cp312-cp312-linux_x86_64.whl", [("vllm", "", 1, inputs.ELSEWHERE)]),
     ],
 )
@@ -100,6 +102,20 @@ def test_each_reader_gives_packages_releases_and_lines(
 ) -> None:
     found = inputs.read(name, text)
     assert [(one.project, one.version, one.line, one.why) for one in found or ()] == expected
+
+
+def test_a_marker_says_for_which_processor() -> None:
+    lines = (
+        'vllm==0.33.0; platform_machine == "aarch64"',
+        'vllm==0.32.0; platform_machine != "aarch64" and python_version > "3"',
+        'vllm==0.31.0; sys_platform == "win32"',
+    )
+    found = inputs.read("requirements.txt", "\n".join(lines)) or ()
+    assert [(one.version, one.machines) for one in found] == [
+        ("0.33.0", ("aarch64",)),
+        ("0.32.0", ("x86_64",)),
+        ("0.31.0", ()),
+    ]
 
 
 @pytest.mark.parametrize(

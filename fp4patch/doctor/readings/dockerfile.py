@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from fp4patch.doctor.readings import shell
 from fp4patch.doctor.readings.grammar import line_of, named, nodes, root, text_of
-from fp4patch.doctor.readings.reading import EMPTY, Kind, Read, Reading, Value, Variable, Variables, unknown
+from fp4patch.doctor.readings.reading import EMPTY, Image, Kind, Read, Reading, Value, Variable, Variables, unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -32,6 +32,7 @@ def read_dockerfile(text: str, cuda: Version) -> Read:
         return reader.result
     for node in root("containerfile", text).children:
         reader.instruction(node)
+    reader.result.images = [replace(one, final=at == reader.root) for at, one in enumerate(reader.result.images)]
     return reader.result
 
 
@@ -43,8 +44,10 @@ class _Dockerfile:
         self._variables: Variables = {}
         self._global: Variables = {}
         """Arguments before the first stage."""
-        self._stages: dict[str, tuple[Variables, str, str]] = {}
-        """Variables, base image and directory at the end of each stage."""
+        self._stages: dict[str, tuple[Variables, str, str, int]] = {}
+        """Variables, base image, directory and ``root`` at the end of each stage."""
+        self.root = -1
+        """Position of the image from which the stage is made, by way of other stages."""
         self._stage, self._image, self._folder = "", "", ""
         self._is_posix = True
 
@@ -74,11 +77,13 @@ class _Dockerfile:
         alias = next(nodes(node, "image_alias"), None)
         self._stage = text_of(alias).lower() if alias else str(len(self._stages))
         base = self._stages.get(image.text.lower())
-        variables, self._image, self._folder = base or ({}, image.text, "")
+        if base is None:
+            self.result.images.append(Image(image, line_of(node)))
+        variables, self._image, self._folder, self.root = base or ({}, image.text, "", len(self.result.images) - 1)
         self._variables = {name: one for name, one in variables.items() if one.kind is not Kind.DEFAULT or one.items}
 
     def _end(self) -> None:
-        self._stages[self._stage] = self._variables, self._image, self._folder
+        self._stages[self._stage] = self._variables, self._image, self._folder, self.root
 
     def _arg(self, node: Node) -> None:
         for pair in nodes(node, "arg_pair"):

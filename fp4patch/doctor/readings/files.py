@@ -46,9 +46,14 @@ def kind_of(name: str) -> str:
 
 
 def read(path: str, text: str, cuda: Version) -> Read | str | None:
-    """Return what a build file says; why it is not read; or None if it has nothing to say."""
+    """Return what a build file says about targets; why it is not read; or None if it has nothing to say of them."""
+    return read_all(path, text, cuda) if _LOOKS.search(text) else None
+
+
+def read_all(path: str, text: str, cuda: Version) -> Read | str | None:
+    """Return what a build file says; why it is not read; or None if there is no reader for a file of this name."""
     kind = kind_of(path)
-    if not kind or not _LOOKS.search(text):
+    if not kind:
         return None
     module = import_module(f"fp4patch.doctor.readings.{_MODULES.get(kind, kind)}")
     reader: Reader = getattr(module, f"read_{kind}")

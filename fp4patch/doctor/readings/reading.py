@@ -179,6 +179,16 @@ class Rewrite:
     new: str
 
 
+@dataclass(frozen=True)
+class Image:
+    """An image that a file names: the base of a stage, or what a service runs."""
+
+    name: Value
+    line: int
+    final: bool = True
+    """False for the base of a stage from which the last one is not made."""
+
+
 @dataclass
 class Read:
     """What one file says."""
@@ -192,6 +202,7 @@ class Read:
     macros: dict[str, str] = field(default_factory=dict)
     """Macros that are defined for every compilation."""
     rewrites: list[Rewrite] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
 
     def add(self, other: Read) -> None:
         """Add what a part of the file says that is in another language."""
@@ -200,6 +211,7 @@ class Read:
         self.used |= other.used
         self.unread += other.unread
         self.macros |= other.macros
+        self.images += other.images
 
 
 def merged(condition: str, branches: Iterable[Variables]) -> Variables:

@@ -12,12 +12,14 @@ from packaging.version import Version
 from fp4patch.doctor.readings import shell
 from fp4patch.doctor.readings.grammar import NoReaderError
 from fp4patch.doctor.readings.names import list_name
-from fp4patch.doctor.readings.reading import Kind, Read, Reading, Value, Variable, unknown
+from fp4patch.doctor.readings.reading import Image, Kind, Read, Reading, Value, Variable, unknown
 from fp4patch.doctor.readings.shell import ASSIGNMENT
 
 _SCRIPTS = frozenset(
     ("run", "script", "command", "commands", "before_script", "after_script", "build_script", "content", "then", "else")
 )
+_LARGEST = 100_000
+"""Values of a document that are looked at, those of its aliases wherever they stand."""
 # Example: ${{ matrix.arch }}
 _TEMPLATE = re.compile(r"\$\{\{.*?\}\}|\{\{.*?\}\}")
 
@@ -44,11 +46,13 @@ class _Document:
 
     def __init__(self, result: Read) -> None:
         self.result = result
+        self._left = _LARGEST
 
     def node(self, node: Any, key: str, environment: dict[str, Variable], depth: int) -> None:
         """Look at a value with the key that it has."""
-        if depth > 64:
-            return
+        self._left -= 1
+        if depth > 64 or self._left < 0:
+            raise ValueError("its aliases make it too large" if self._left < 0 else "it is nested too deeply")
         kind = node.id
         if kind == "mapping":
             pairs = [(one.value, value) for one, value in node.value if one.id == "scalar"]
@@ -80,6 +84,8 @@ class _Document:
             self.node(value, name, environment, depth + 1)
         elif name in _SCRIPTS:
             self._script(value, environment)
+        elif name == "image":
+            self.result.images.append(Image(_image(value.value), line))
         elif list_name(name):
             self.result.readings.append(Reading(name, (_value(value.value),), line))
         elif re.match(r"\s*-{1,2}(?:D\w|gencode|generate-code|arch)", value.value):
@@ -128,6 +134,12 @@ class _Document:
         self.result.readings += [replace(one, values=tuple(map(restored, one.values))) for one in found.readings]
         # The environment of a step is set by its file: the same list as a reading of its own.
         self.result.used |= found.used
+
+
+def _image(text: str) -> Value:
+    """Return the name of an image, in which compose's variables have their defaults."""
+    plain = re.sub(r"\$\{\w+:?-([^{}$]*)\}", r"\1", text)
+    return replace(_value(plain), default=plain != text)
 
 
 def _value(text: str) -> Value:
