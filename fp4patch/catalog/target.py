@@ -57,6 +57,8 @@ class Advice(Manifest):
     """Specifier (PEP 440) of releases; empty for all."""
     cuda: Specifier = ""
     """Specifier of CUDA releases (13.0); empty for all. Advice that has one does not match an unknown toolkit."""
+    gpus: tuple[str, ...] = ()
+    """GPUs that it is for; empty for all. It is left out where the user named others alone."""
     variant: str = ""
     """Name of the variant. Empty: none is needed."""
     because: str

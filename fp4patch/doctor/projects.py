@@ -155,6 +155,19 @@ def build_texts(path: Path) -> dict[str, str]:
     return {name: text_of(path / name) for name in _files(path, ()) if not name.endswith(SOURCES)}
 
 
+_RECIPES = ("dockerfile", "shell", "make", "pkgbuild", "yaml", "just")
+
+
+def rewrites(texts: Mapping[str, str], cuda: Version | None) -> list[Finding]:
+    """Return a finding for each command of a known tree's recipes that rewrites targets, as in any project."""
+    found = []
+    for name, text in texts.items():
+        if (files.kind_of(name) in _RECIPES or name.endswith(".py")) and recipes.may_rewrite(text):
+            read = settings.read(name, text, cuda or Version(FOR_GB10))
+            found += recipes.rewrites(name, read.commands, read.rewrites)
+    return found
+
+
 def examine(path: Path, question: Question, cuda: Version | None, *, without: Sequence[Path] = ()) -> ProjectReport:
     """Return the report on a project. ``cuda``: the release that compiles it, if it is known."""
     project = Project.at(path, without=without)

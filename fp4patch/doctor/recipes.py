@@ -111,6 +111,16 @@ def rewrites(path: str, commands: Sequence[Command], texts: Sequence[Rewrite]) -
     return findings
 
 
+def may_rewrite(text: str) -> bool:
+    """Return whether a recipe has a command that replaces something and names a target: those without it have none."""
+    by_command, by_script = "sed" in text or "perl" in text, "replace(" in text or "sub(" in text
+    if not ((by_command or by_script) and _TARGET.search(text)):
+        return False
+    replaced = [*_SUBSTITUTES.finditer(text)] if by_command else []
+    replaced += _REPLACES.finditer(text) if by_script else ()
+    return any(_TARGET.search(f"{one['old']} {one['new']}") for one in replaced)
+
+
 def substitutions(command: Command) -> list[tuple[str, str]]:
     """Return what a ``sed`` or ``perl`` replaces with what."""
     if command.program not in ("sed", "perl") or any(word.unknown for word in command.words):

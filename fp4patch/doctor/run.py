@@ -323,8 +323,8 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
     reports = tuple(judge(read_facts(tree, states[tree.root], [question]), question) for tree in trees)
     if path and trees and trees[0].root == path.resolve():
         texts = projects.build_texts(path)
-        removals = tuple(recipes.removals(texts))
-        beside = (ProjectReport(name, len(texts), (), {}, removals, ()),) if removals else ()
+        named = (*recipes.removals(texts), *projects.rewrites(texts, cuda_of(question)))
+        beside = (ProjectReport(name, len(texts), (), {}, named, ()),) if named else ()
         return DoctorReport(None, reports, beside)
     cuda = cuda_of(question)
     project = None

@@ -62,7 +62,7 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
     """Return the complete report on a tree for one question."""
     cuda, root = cuda_of(question), shlex.quote(str(facts.tree.root))
     rows, notes = facts.rows(question, cuda)
-    advice = _advice(facts.released, cuda, question.gpus)
+    advice = _advice(facts.released, cuda, question)
     apply = f"fp4patch apply --variant {advice.variant} {root}" if advice and advice.variant else ""
     command = apply
     if facts.state.refused:
@@ -77,6 +77,9 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
     none = "the build of this target is not evaluated"
     every = [answer or Answer(gpu, Level.NONE, none) for gpu, answer in answers.items()]
     defects = _defects(facts, question, apply)
+    # "Nothing" is advice about the release, and what somebody edited is another tree.
+    if advice and not (advice.variant or facts.releases) and any(one.level is Level.RED for one in every):
+        advice = None
     return TreeReport(
         root=str(facts.tree.root),
         target=facts.tree.target.name,
@@ -92,18 +95,21 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
     )
 
 
-def recommend(tree: Identified, cuda: Version | None) -> Advice | None:
+def recommend(tree: Identified, cuda: Version | None, gpus: Sequence[Arch] = ()) -> Advice | None:
     """Return the first of the target's advice that fits release and toolkit; ``cuda`` None: the toolkit is not known,
-    and only advice for all of them counts.
+    and only advice for all of them counts. ``gpus``: those that the user named.
     """
+    named = set(map(str, gpus))
     fitting = (a for a in tree.target.advice if covers(a.versions, tree.version) and covers(a.cuda, cuda))
-    return next(fitting, None)
+    return next((a for a in fitting if not (a.gpus and named) or named & set(a.gpus)), None)
 
 
-def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:
+def _advice(tree: Identified, cuda: Version | None, question: Question) -> Advice | None:
     """Return what to apply. Nothing where no patch can help: the compiler has no target with FP4 instructions."""
-    late = _too_old(cuda, [target for gpu in gpus for target in _suffixed(gpu)])
-    return Advice(because=f"{late}: {remedies.of('cuda_too_old')}") if late else recommend(tree, cuda)
+    late = _too_old(cuda, [target for gpu in question.gpus for target in _suffixed(gpu)])
+    if late:
+        return Advice(because=f"{late}: {remedies.of('cuda_too_old')}")
+    return recommend(tree, cuda, question.gpus if question.named else ())
 
 
 def _answer(case: _Case, gpu: Arch) -> Answer | None:
@@ -253,8 +259,12 @@ def _guarded(case: _Case, answer: Answer) -> Answer:
         why = f"for {target}, {counted(len(lost), 'conversion')} left out, with {Left.CONSTANT}: {places(lost)}"
         todo = f"restore the condition at {lost[0].place}"
         return Answer(answer.gpu, Level.RED, "conversions are left out", (why, *answer.evidence), todo)
+    name = case.variant.name if case.variant else ""
+    in_software = bool(name) and conversion_of(load(), name, case.facts.tree.target.name, target) == "software"
+    # What a variant inserts is decided by its verification, and other code in a branch is not.
+    expected = {Left.OTHER: in_software, Left.UNKNOWN: bool(name)}
     for what, said in ((Left.OTHER, "with software in its place"), (Left.UNKNOWN, Left.UNKNOWN.value)):
-        if (some := left.get(what)) and case.variant is None:
+        if (some := left.get(what)) and not expected[what]:
             answer = reserved(answer, f"for {target}, {counted(len(some), 'conversion')} {said}: {places(some)}")
     return answer
 

@@ -159,6 +159,36 @@ def test_a_recipe_that_returns_a_constant_for_sm_121_is_no(
 
 
 @needs_cmake
+def test_software_beside_a_variant_of_hardware_is_a_reservation(doctor: Doctor, vllm: Callable[[str], Path]) -> None:
+    tree = vllm("0.16.0")
+    header = tree / "csrc/quantization/fp4/nvfp4_utils.cuh"
+    begin, end = header.read_text().split("(float (&array)[8]) {\n  uint32_t val;\n", 1)
+    body, end = end.split("  return val;", 1)
+    software = "  val = 0;\n  for (int i = 0; i < 8; ++i) val |= mine(array[i]) << (4 * i);\n"
+    branches = f"#if __CUDA_ARCH__ == 1210\n{software}#else\n{body}#endif\n"
+    header.write_text(f"{begin}(float (&array)[8]) {{\n  uint32_t val;\n{branches}  return val;{end}")
+    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
+    _, document = doctor(tree, "--cuda", "13.0")
+    line = gpu(document, "sm_121")
+    assert line["level"] == "yellow"
+    assert "with software in its place" in line["because"]
+
+
+@needs_cmake
+def test_nothing_is_recommended_for_an_edited_tree_that_compiles_nothing(
+    doctor: Doctor, vllm: Callable[[str], Path]
+) -> None:
+    tree = vllm("0.33.0")
+    lists = tree / "CMakeLists.txt"
+    text, number = re.subn(r'(\(FP4_SM120_ARCHS) "[^"]*"', r'\1 "99.0f"', lists.read_text())
+    assert number
+    lists.write_text(text)
+    _, document = doctor(tree, "--cuda", "13.0")
+    assert gpu(document, "sm_121")["level"] == "red"
+    assert document["trees"][0]["recommended"]["variant"] is None
+
+
+@needs_cmake
 @pytest.mark.parametrize(
     ("version", "asked", "lacks"),
     [("0.11.1", "12.1a", True), ("0.11.1", "10.0a;12.1a", False), ("0.14.1", "12.1a", False)],

@@ -80,3 +80,17 @@ def test_trees_and_directories_with_a_dockerfile_are_searched(
     (tree / "fix.sh").write_text(f"{REMOVES[0].removeprefix('RUN ')}\n")
     cli.run(["doctor", str(tree)])
     assert "fix.sh:1" in capsys.readouterr().out
+
+
+def test_a_known_tree_has_its_rewrites_named(
+    tree_copy: Callable[[str, str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("cutlass", "4.8.0")
+    (tree / "Dockerfile").write_text("FROM a\nADD b c\nRUN sed -i 's/10.0a;10.3a/10.0a;10.3a;12.1a/' CMakeLists.txt\n")
+    (tree / "fix.sh").write_text("perl -pi -e 's/SM100_ARCHS 10.0a/SM100_ARCHS 12.0a/' CMakeLists.txt\n")
+    (tree / "other.sh").write_text("sed -i 's/1.2.3/1.2.4/' version\necho 's/10.0a/10.0a;12.1a/'\n")
+    cli.run(["doctor", str(tree)])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "! Dockerfile:3: puts 12.1a into a list of SM100's kernels" in out
+    assert "! fix.sh:1: puts 12.0a into a list of SM100's kernels" in out
+    assert "other.sh" not in out

@@ -9,6 +9,7 @@ from packaging.version import Version
 from fp4patch import cli
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
+from fp4patch.core.arch import Arch
 from fp4patch.doctor.tree_answers import recommend
 
 
@@ -33,6 +34,15 @@ def test_the_first_advice_that_fits_release_and_toolkit_counts(
     assert advice is not None
     assert advice.variant == variant
     assert word in advice.because
+
+
+def test_advice_for_one_gpu_is_left_out_where_others_alone_are_named() -> None:
+    tree = Identified(Path("/"), load().target("vllm"), Version("0.17.1"))
+    wanted = {(): "native", ("12.1",): "native", ("12.0", "12.1"): "native", ("12.0",): ""}
+    for gpus, variant in wanted.items():
+        advice = recommend(tree, Version("13.0"), tuple(map(Arch.parse, gpus)))
+        assert advice
+        assert advice.variant == variant
 
 
 def test_apply_without_a_variant_recommends_and_changes_nothing(

@@ -99,7 +99,7 @@ class _Dockerfile:
                 value = Value(f"${name}", f"${name}", default=True)
             self._variables[name] = Variable(value, line, Kind.DEFAULT, exported=True)
             if self._image and not value.unknown:
-                self._add(name, value, line, Kind.DEFAULT)
+                self._keep(name, value, line, Kind.DEFAULT)
 
     def _env(self, node: Node) -> None:
         begin, after = self._variables, dict(self._variables)
@@ -112,10 +112,10 @@ class _Dockerfile:
             value, line = self._expanded(text, line_of(pair)), line_of(pair)
             kind = Kind.DEFAULT if value.default else Kind.ASSIGNED
             after[name] = Variable(value, line, kind, exported=True, items=(value,))
-            self._add(name, value, line, kind)
+            self._keep(name, value, line, kind)
         self._variables = after
 
-    def _add(self, name: str, value: Value, line: int, kind: Kind) -> None:
+    def _keep(self, name: str, value: Value, line: int, kind: Kind) -> None:
         self.result.readings.append(Reading(name, (value,), line, kind, image=self._image))
 
     def _workdir(self, node: Node) -> None:
