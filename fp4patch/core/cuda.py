@@ -49,6 +49,12 @@ def known_gpus() -> tuple[Arch, ...]:
     return tuple(Arch(major, minor) for major, minor in _PLAIN)
 
 
+def of_driver(number: str) -> str:
+    """Return the newest CUDA release that a Linux driver serves: ``13.0`` of ``580.95.05``; empty if not known."""
+    by_major = {driver: release for release, driver in _PTX_OF.values()}
+    return by_major.get(number.partition(".")[0], "")
+
+
 def ptx_needs(isa: str) -> tuple[str, str]:
     """Return the first CUDA release that takes a PTX version, and its driver; the latter is empty where not known.
 

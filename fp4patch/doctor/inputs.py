@@ -44,6 +44,8 @@ _CONDA_HEAD = re.compile(r"#?\s*Name\s+Version\s+Build\b.*")
 _PIP_HEAD = re.compile(r"Package\s+Version\b.*")
 # Example: vllm    0.11.0    pypi_0    pypi
 _ROW = re.compile(r"([A-Za-z_][\w.-]*)\s+(\d[\w.+!-]*)(?:\s+(\S.*))?")
+# Example: vllm=0.11.0=pypi_0
+_EXPORTED = re.compile(r"([A-Za-z_][\w.-]*)=(\d[\w.+!-]*)=(\w\S*)")
 # Example: conda-forge::vllm>=0.11=cuda*
 _CONDA_SPEC = re.compile(r"(?:\S+::)?([A-Za-z_][\w.-]*)(?:[\s=<>!~\[].*)?")
 
@@ -74,7 +76,11 @@ def read(name: str, text: str) -> tuple[Release, ...] | None:
     """Return the packages of a list, each under its normalized name; None: the text is no such list."""
     if PurePath(name).suffix in (".yml", ".yaml"):
         return _environment(text)
-    return _table(text) or _requirements(text.splitlines(), named=bool(_NAMED.fullmatch(PurePath(name).name)))
+    return (
+        _table(text)
+        or _export(text)
+        or _requirements(text.splitlines(), named=bool(_NAMED.fullmatch(PurePath(name).name)))
+    )
 
 
 def _table(text: str) -> tuple[Release, ...] | None:
@@ -94,8 +100,19 @@ def _table(text: str) -> tuple[Release, ...] | None:
             return None
         of_conda = is_conda and (row[3] or "").split()[-1:] != ["pypi"]
         why = CONDA if of_conda else ELSEWHERE if row[3] and not is_conda else ""
-        found.append(_release(row[1], row[2], number, why))
+        found.append(release_of(row[1], row[2], number, why))
     return tuple(found) or None
+
+
+def _export(text: str) -> tuple[Release, ...] | None:
+    """Return the packages of ``conda list --export``."""
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    rows = [(number, _EXPORTED.fullmatch(line)) for number, line in lines if not line.startswith("#")]
+    if not rows or not all(row for _, row in rows):
+        return None
+    return tuple(
+        release_of(row[1], row[2], number, "" if row[3].startswith("pypi") else CONDA) for number, row in rows if row
+    )
 
 
 def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple[Release, ...] | None:
@@ -146,7 +163,7 @@ def requirement(text: str, line: int) -> Release | None:
     exact = [one.version for one in wanted.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
     version = exact[0] if len(exact) == len(wanted.specifier) == 1 else ""
     why = ELSEWHERE if wanted.url else "" if version else UNPINNED
-    release = _release(wanted.name, version, line, why)
+    release = release_of(wanted.name, version, line, why)
     if wanted.marker is None:
         return release
     on = {machine: _installed_on(wanted.marker, machine) for machine in MACHINES}
@@ -179,10 +196,11 @@ def _addressed(text: str, line: int) -> Release:
         name: str = parse_wheel_filename(last)[0]
     except InvalidWheelFilename:
         name = re.sub(r"@.*|\.git\b.*", "", last)
-    return _release(egg[1] if egg else name, "", line, ELSEWHERE)
+    return release_of(egg[1] if egg else name, "", line, ELSEWHERE)
 
 
-def _release(name: str, version: str, line: int, why: str) -> Release:
+def release_of(name: str, version: str, line: int, why: str = "") -> Release:
+    """Return a release of a package under its normalized name; ``why``: why its wheel cannot be known, if it cannot."""
     why = why or (LOCAL if "+" in version else "")
     return Release(canonicalize_name(name), "" if why else version, line, why)
 
@@ -198,7 +216,7 @@ def _environment(text: str) -> tuple[Release, ...] | None:
         return None
     try:
         root = YAML(typ="rt").compose(text)
-    except (YAMLError, AttributeError):
+    except (YAMLError, AttributeError, RecursionError):
         return None
     keys = _entries(root)
     listed = keys.get("dependencies")
@@ -207,7 +225,7 @@ def _environment(text: str) -> tuple[Release, ...] | None:
     found: list[Release] = []
     for item in listed.value:
         if item.id == "scalar" and (spec := _CONDA_SPEC.fullmatch(item.value.strip())):
-            found.append(_release(spec[1], "", item.start_mark.line + 1, CONDA))
+            found.append(release_of(spec[1], "", item.start_mark.line + 1, CONDA))
             continue
         of_pip = _entries(item).get("pip")
         if of_pip is None or of_pip.id != "sequence":

@@ -29,6 +29,7 @@ from fp4patch.doctor import (
     inputs,
     known_defects,
     machine,
+    machine_texts,
     messages,
     packages,
     projects,
@@ -230,8 +231,7 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
         if (releases := inputs.read(name, text)) is not None:
             return DoctorReport(lists=(_examine_list(name, releases, question, on_step),))
         if is_log:
-            _without_effect(question, "a log")
-            return DoctorReport(logs=(messages.examine(name, text, question.gpus if question.named else ()),))
+            return _examine_text(name, text, question, on_step)
     if _is_python(name):
         return DoctorReport(examine_machine(question, name))
     if is_recorded(name, question):
@@ -243,6 +243,27 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
         return (_without_idle(found) if of_releases.lists else found) + of_releases
     _without_effect(question, "a published wheel")
     return DoctorReport(binaries=tuple(_published(name, question, on_step)))
+
+
+def _examine_text(name: str, text: str, question: Question, on_step: OnProgress) -> DoctorReport:
+    """Return the report on a log; of a text about a machine also its driver, its GPUs and its packages."""
+    _without_effect(question, "a log")
+    if question.required:
+        raise UsageError("--require has no effect on a log", help="name what was built")
+    found = machine_texts.read(text)
+    if found is None:
+        return DoctorReport(logs=(messages.examine(name, text, question.gpus if question.named else ()),))
+    driver = found.driver
+    own = question.gpus if question.named else gpus.sm12x(driver) or question.gpus
+    refusals = [] if question.named else gpus.answers(driver)
+    findings = [Finding(one.level, str(one.gpu), f"{one.because}: {one.verdict}", one.todo) for one in refusals]
+    findings += machine_texts.findings(found)
+    projects = _projects()
+    known_ones = [one for one in found.releases if one.project in projects and not refusals]
+    findings += [row for one in known_ones for row in _of_release(one, replace(question, gpus=own), on_step)]
+    log = messages.examine(name, text, own)
+    logs = (log,) if any(one.level in (Level.RED, Level.YELLOW) for one in log.findings) else ()
+    return DoctorReport(lists=(FindingsReport(name, tuple(findings)),), logs=logs)
 
 
 def _examine_recipe(path: Path | None, question: Question, on_step: OnProgress) -> DoctorReport:

@@ -90,6 +90,11 @@ dependencies:
                 ("flashinfer-python", "", 9, inputs.UNPINNED),
             ],
         ),
+        (
+            "list.txt",
+            "# platform: linux-64\nnumpy=2.3.4=py312h33ff503_0\nvllm=0.11.0=pypi_0\n",
+            [("numpy", "", 2, inputs.CONDA), ("vllm", "0.11.0", 3, "")],
+        ),
         ("requirements-gpu.txt", "vllm==0.33.*", [("vllm", "", 1, inputs.UNPINNED)]),
         ("requirements.txt", 'vllm==0.33.0; sys_platform == "linux"', [("vllm", "0.33.0", 1, "")]),
         ("requirements.txt", 'vllm==0.33.0; python_version >= "3.12"', [("vllm", "", 1, inputs.CONDITION)]),
