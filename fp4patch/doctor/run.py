@@ -3,9 +3,12 @@
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from pathlib import Path
+from typing import TypeVar, cast
 
 from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as PackageRequirement
@@ -52,12 +55,14 @@ from fp4patch.doctor.result import (
 from fp4patch.doctor.tree import cuda_of, read_facts
 from fp4patch.doctor.tree_answers import judge
 from fp4patch.images import inspection
+from fp4patch.sources import unpacked
 from fp4patch.tree.status import status
 
 _CUDA = {11: 8, 12: 9, 13: 5}
 """The newest minor release of each major release of CUDA that is known."""
 _PYTORCHS = re.compile(r"\d+\.\d")
 """The beginning of an architecture as PyTorch writes it: ``12.1a``, and not ``121a``."""
+_COMPILED = (".so", ".a", ".o", ".cubin", ".fatbin", ".whl", ".dll", ".lib", ".obj", ".ltoir")
 _INSTALL = ("dockerfile", "shell", "yaml")
 """Languages of files that install releases."""
 _DEEPEST = 3
@@ -237,10 +242,7 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
     if is_recorded(name, question):
         return DoctorReport(trees=(recorded.examine_release(load().root, _release(name), question),))
     if not _is_published(name):
-        path = find(name)
-        of_releases = _examine_recipe(path, question, on_step)
-        found = _examine_path(path, name, question, on_step)
-        return (_without_idle(found) if of_releases.lists else found) + of_releases
+        return _examine_local(find(name), name, question, on_step)
     _without_effect(question, "a published wheel")
     return DoctorReport(binaries=tuple(_published(name, question, on_step)))
 
@@ -274,6 +276,42 @@ def _examine_recipe(path: Path | None, question: Question, on_step: OnProgress) 
     if not releases:
         return DoctorReport()
     return DoctorReport(lists=(_examine_list(str(path), releases, question, on_step),))
+
+
+def _examine_local(path: Path | None, name: str, question: Question, on_step: OnProgress) -> DoctorReport:
+    """Return the report on a file, a directory or an image: of an archive of sources, on the tree in it."""
+    is_archive = path and path.is_file() and unpacked.ARCHIVE.fullmatch(path.name) and not question.required
+    if path and is_archive and unpacked.is_of_sources(path, projects.SOURCES, _COMPILED):
+        return _examine_archive(path, question, on_step)
+    of_releases = _examine_recipe(path, question, on_step)
+    found = _examine_path(path, name, question, on_step)
+    return (_without_idle(found) if of_releases.lists else found) + of_releases
+
+
+def _examine_archive(archive: Path, question: Question, on_step: OnProgress) -> DoctorReport:
+    """Return the report on the tree in an archive of sources, under the name that its directory has there."""
+    with tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
+        place = Path(work).resolve() / re.sub(r"(\.tar)?\.\w+$", "", archive.name)
+        place.mkdir()
+        root = unpacked.unpack(archive, place)
+        report = _examine_path(root, str(root), question, on_step)
+        name = str(root.relative_to(place.parent if root == place else place))
+        return _renamed(report, str(root), name)
+
+
+_Value = TypeVar("_Value")
+
+
+def _renamed(value: _Value, old: str, new: str) -> _Value:
+    """Return a value in which a path has another name, in all of its texts."""
+    made: object = value
+    if isinstance(value, str) and not isinstance(value, Enum):
+        made = value.replace(old, new)
+    elif isinstance(value, tuple):
+        made = tuple(_renamed(one, old, new) for one in value)
+    elif is_dataclass(value) and not isinstance(value, (type, Arch)):
+        made = replace(value, **{one.name: _renamed(getattr(value, one.name), old, new) for one in fields(value)})
+    return cast("_Value", made)
 
 
 def _without_idle(report: DoctorReport) -> DoctorReport:
