@@ -190,6 +190,8 @@ NAMES_A_TARGET = {
     "edits/gpu_condition.py": "macros by which headers name a GPU",
     "doctor/machine.py": "a build of vLLM",
     "doctor/log_statements.py": "what a server's log states",
+    "doctor/model.py": "which backend vLLM takes for a checkpoint",
+    "doctor/recipe_releases.py": "a script of a tree that changes no kernel",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
     "commands/fetch.py": "an example in a message",
     "commands/verify.py": "an example in a help text",

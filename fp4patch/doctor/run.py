@@ -34,6 +34,7 @@ from fp4patch.doctor import (
     machine,
     machine_texts,
     messages,
+    model,
     packages,
     projects,
     recipe_releases,
@@ -283,6 +284,9 @@ def _examine_local(path: Path | None, name: str, question: Question, on_step: On
     is_archive = path and path.is_file() and unpacked.ARCHIVE.fullmatch(path.name) and not question.required
     if path and is_archive and unpacked.is_of_sources(path, projects.SOURCES, _COMPILED):
         return _examine_archive(path, question, on_step)
+    if path and not question.required and (checkpoint := model.read(path)):
+        _without_effect(question, "a model")
+        return DoctorReport(lists=(FindingsReport(name, tuple(model.findings(checkpoint, question.gpus))),))
     of_releases = _examine_recipe(path, question, on_step)
     found = _examine_path(path, name, question, on_step)
     return (_without_idle(found) if of_releases.lists else found) + of_releases

@@ -1,5 +1,6 @@
 """The tables of vLLM's NVFP4 backends on the page are what its source says."""
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -9,11 +10,13 @@ import pytest
 from packaging.version import Version
 
 from fp4patch.catalog.manifest import load
+from fp4patch.doctor import model
 from tools.pages import _dense_backends, _kv_cache, moe_backends
 from tools.pages._made_part import END, placed
 from tools.pages._vllm_stand_ins import functions
 
 GetTree = Callable[[str, str], Path]
+RECORD = load().root / model.RECORD
 PAGE = moe_backends.PAGE.read_text(encoding="utf-8")
 RELEASES = [archive.version for archive in load().target("vllm").archives]
 FEW = ("0.10.2", "0.19.1", "0.29.0", "0.30.0", "0.31.0", "0.33.0")
@@ -43,15 +46,27 @@ def test_the_page_has_the_rows_that_a_tree_gives(pristine_tree: GetTree, version
 @pytest.mark.skipif(not ALL, reason="FP4PATCH_TEST_ALL_TREES reads every release")
 def test_regenerating_gives_the_committed_page(pristine_tree: GetTree) -> None:
     trees, page = [(version, pristine_tree("vllm", version)) for version in RELEASES], PAGE
+    found = dict[str, list[moe_backends.Row]]()
     for mark, (heads, make, has_row) in moe_backends.TABLES.items():
-        page = placed(page, mark, moe_backends.table(heads, make, [tree for tree in trees if has_row(tree[1])]))
+        found[mark] = moe_backends.rows(make, [tree for tree in trees if has_row(tree[1])])
+        page = placed(page, mark, moe_backends.table(heads, found[mark]))
     assert page == PAGE
+    assert moe_backends.record(found) == RECORD.read_text(encoding="utf-8")
+
+
+def test_the_page_is_made_of_the_record() -> None:
+    tables, page = json.loads(RECORD.read_text(encoding="utf-8"))["tables"], PAGE
+    assert tables.keys() == moe_backends.TABLES.keys()
+    for mark, (heads, _, _) in moe_backends.TABLES.items():
+        page = placed(page, mark, moe_backends.table(heads, tables[mark]))
+    assert page == PAGE
+    assert moe_backends.record(tables) == RECORD.read_text(encoding="utf-8")
 
 
 def test_releases_of_equal_cells_are_one_row_and_all_of_the_catalog_are_on_the_page(tmp_path: Path) -> None:
     cells = {"a": ["`x`"], "b": ["`x`"], "c": ["-"]}
     trees = [(version, tmp_path / name) for version, name in (("1.0", "a"), ("1.1", "b"), ("1.2", "c"))]
-    table = moe_backends.table(("vLLM", "first"), lambda tree: cells[tree.name], trees)
+    table = moe_backends.table(("vLLM", "first"), moe_backends.rows(lambda tree: cells[tree.name], trees))
     assert table == "| vLLM | first |\n|---|---|\n| 1.0 to 1.1 | `x` |\n| 1.2 | - |\n"
     assert [*rows("moe-backends, dense")] == [*rows("moe-backends, KV cache")] == RELEASES
 

@@ -2,21 +2,23 @@
 
     python -m tools.regenerate moe-backends TREE...
 
-It replaces the tables of docs/moe-backends.md. The order for experts is the list in ``select_nvfp4_moe_backend``; a
-backend accepts the GPU if the ``_supports_current_device`` of its kernels says so. Upstream's functions are executed
-with stand-ins: a GPU of capability 12.0 or 12.1, and every library that they ask for present. Dense layers and the
-cache have modules of their own.
+It replaces ``records/backends.json``, which doctor reads, and the tables of docs/moe-backends.md. The order for experts
+is the list in ``select_nvfp4_moe_backend``; a backend accepts the GPU if ``_supports_current_device`` of its kernels
+says so. Upstream's functions are executed with stand-ins: a GPU of capability 12.0 or 12.1, and every library that they
+ask for present. Dense layers and the cache have modules of their own.
 """
 
 import ast
 import itertools
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
+from fp4patch.doctor.model import RECORD
 from tools.pages import _dense_backends, _kv_cache
 from tools.pages._made_part import write
 from tools.pages._vllm_stand_ins import CAPABILITIES, Gpu, Present, alike, call, functions, last_name
@@ -24,6 +26,14 @@ from tools.pages._vllm_stand_ins import CAPABILITIES, Gpu, Present, alike, call,
 PAGE = Path(__file__).parents[2] / "docs/moe-backends.md"
 LAYERS = "vllm/model_executor/layers/fused_moe"
 ACTIVATIONS = ("4 bits", "16 bits")
+
+
+class Row(TypedDict):
+    """Releases that have the same cells in a table."""
+
+    first: str
+    last: str
+    cells: list[str]
 
 
 def order(oracle: Path) -> list[str]:
@@ -99,14 +109,31 @@ def row(tree: Path) -> list[str]:
     return [", ".join(f"`{options.get(item, item.lower())}`" for item in items) or "-" for items in (*cells, others)]
 
 
-def table(heads: Sequence[str], row: Callable[[Path], list[str]], trees: Sequence[tuple[str, Path]]) -> str:
+def rows(row: Callable[[Path], list[str]], trees: Sequence[tuple[str, Path]]) -> list[Row]:
     """Return the rows of releases with their trees, those of equal content as one."""
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    found: list[Row] = []
     for cells, group in itertools.groupby(((version, row(root)) for version, root in trees), key=lambda item: item[1]):
         releases = [version for version, _ in group]
-        span = releases[0] if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
-        lines.append(f"| {span} | {' | '.join(cells)} |")
+        found.append({"first": releases[0], "last": releases[-1], "cells": cells})
+    return found
+
+
+def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
+    """Return the rows as a table of the page."""
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for row in rows:
+        span = row["first"] if row["first"] == row["last"] else f"{row['first']} to {row['last']}"
+        lines.append(f"| {span} | {' | '.join(row['cells'])} |")
     return "\n".join(lines) + "\n"
+
+
+def record(tables: Mapping[str, Sequence[Row]]) -> str:
+    """Return the record of all tables, a row a line."""
+    parts = []
+    for mark, found in tables.items():
+        lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in found)
+        parts.append(f" {json.dumps(mark)}: [\n{lines}\n ]")
+    return '{"schema": 1, "tables": {\n' + ",\n".join(parts) + "\n}}\n"
 
 
 def has_list(tree: Path) -> bool:
@@ -128,5 +155,10 @@ def main(arguments: list[str]) -> None:
     """Write the tables of the trees that are named."""
     found = {tree.version: tree.root for tree in identify_all([Path(item) for item in arguments], load())}
     trees = [(str(version), root) for version, root in sorted(found.items())]
-    for mark, (heads, make, has_row) in TABLES.items():
-        write(PAGE, mark, table(heads, make, [(version, root) for version, root in trees if has_row(root)]))
+    tables = {
+        mark: rows(make, [(version, root) for version, root in trees if has_row(root)])
+        for mark, (_, make, has_row) in TABLES.items()
+    }
+    (load().root / RECORD).write_text(record(tables), encoding="utf-8")
+    for mark, (heads, _, _) in TABLES.items():
+        write(PAGE, mark, table(heads, tables[mark]))
