@@ -134,12 +134,12 @@ SIZES = {
     "tree": 2_590,  # who brought a file; files that come and go; what a lost receipt said; a patched copy
     "proof": 5_560,  # a list of checks, and what a condition varies; layers
     "sass": 6_990,  # expressions; products of matrices, warps and blocks as SM12x has them; --run; host programs, races
-    "binaries": 2_602,
-    "doctor": 8_930,  # readers of the languages of build files, and of lists of packages; what logs state
+    "binaries": 2_752,  # remedies and GPUs by their names, as data
+    "doctor": 9_910,  # readers of build files, lists, recipes, machines' texts, models; what logs state
     "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,
     "images": 935,  # stacks in the context, the pins and the labels
-    "sources": 860,  # histories and tags of clones
+    "sources": 1_001,  # histories and tags of clones; archives of sources, unpacked with limits
     "reference": 290,  # products of NVFP4 matrices, and blocks as vLLM quantizes them
     "cli": 426,  # with console.py
 }
@@ -191,7 +191,6 @@ NAMES_A_TARGET = {
     "doctor/machine.py": "a build of vLLM",
     "doctor/log_statements.py": "what a server's log states",
     "doctor/model.py": "which backend vLLM takes for a checkpoint",
-    "doctor/recipe_releases.py": "a script of a tree that changes no kernel",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
     "commands/fetch.py": "an example in a message",
     "commands/verify.py": "an example in a help text",

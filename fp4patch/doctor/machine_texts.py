@@ -17,7 +17,7 @@ from fp4patch.doctor import gpus, inputs
 from fp4patch.doctor.gpus import Driver, Gpu
 from fp4patch.doctor.inputs import Release
 
-# Example: | NVIDIA-SMI 580.95.05    Driver Version: 580.95.05    CUDA Version: 13.0     |
+# Example: NVIDIA-SMI 580.95.05    Driver Version: 580.95.05    CUDA Version: 13.0
 _SMI = re.compile(
     r"NVIDIA-SMI +[\d.]+ .*?(?:Driver|KMD) Version: *([\d.]+)(?:.*?CUDA (?:UMD )?Version: *([\d.]+|N/A))?"
 )
@@ -31,8 +31,8 @@ _ALONE = re.compile(r"^GPU models and configuration *: *(?!GPU \d|\d+: |No CUDA|
 _DRIVER = re.compile(r"^Nvidia driver version *: *(\d[\d.]*)", re.MULTILINE)
 # Example: CUDA used to build PyTorch: 13.0
 _TORCH_CUDA = re.compile(r"^CUDA used to build PyTorch *: *(\S+)", re.MULTILINE)
-# Example: vLLM Version: 0.11.0 (git sha: 0123456)
-_VLLM = re.compile(r"^(\w+) Version *: *(\d\S*)", re.MULTILINE)
+# Example: vLLM Version: 0.11.0
+_OWN_VERSION = re.compile(r"^(\w+) Version *: *(\d\S*)", re.MULTILINE)
 # Example: [pip3] torch==2.9.0+cu130
 _PIP = re.compile(r"^\[(pip3?|conda)\] +([\w.-]+)(?:==| +)(\d\S*)(?: .*)?$", re.MULTILINE)
 _FAILED = re.compile(r"^(?:NVIDIA-SMI has failed.*|Failed to initialize NVML.*|No devices were found.*)", re.MULTILINE)
@@ -99,7 +99,7 @@ def _releases(text: str) -> Iterator[Release]:
         of_conda = matched[1] == "conda" and not matched[0].endswith("pypi")
         one = inputs.release_of(matched[2], matched[3], line, inputs.CONDA if of_conda else "")
         found.setdefault(one.project, one)
-    for matched in _VLLM.finditer(text):
+    for matched in _OWN_VERSION.finditer(text):
         line = text.count("\n", 0, matched.start()) + 1
         is_built = ".dev" in matched[2] or "+" in matched[2]
         one = inputs.release_of(matched[1], matched[2], line, inputs.LOCAL if is_built else "")
