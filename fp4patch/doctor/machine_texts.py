@@ -6,7 +6,7 @@ They give what the driver gives of this machine, ``Driver``, and the packages th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fp4patch.binaries.findings import Finding, Level
@@ -23,6 +23,12 @@ _SMI = re.compile(
 )
 # Example: |   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |
 _ROW = re.compile(r"^\|\s+\d+\s+(\S.*?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM)\s+\|", re.MULTILINE)
+# Example: Driver Version                            : 580.95.05
+_LOGGED_DRIVER = re.compile(r"^Driver Version +: (\d[\d.]*)", re.MULTILINE)
+# Example: CUDA Version                              : 13.0
+_LOGGED_CUDA = re.compile(r"^CUDA Version +: (\d+\.\d+)", re.MULTILINE)
+# Example:     Product Name                          : NVIDIA GB10
+_LOGGED_NAME = re.compile(r"^ +Product Name +: (\S.*)", re.MULTILINE)
 # Example: GPU 0: NVIDIA GeForce RTX 5090 (UUID: GPU-01234567)
 _NAMED = re.compile(r"^(?:GPU models and configuration *: *)?(?:GPU )?\d+: (\S.*?)(?: \(UUID: .*)?$", re.MULTILINE)
 # Example: GPU models and configuration: NVIDIA GB10
@@ -59,26 +65,33 @@ def read(text: str) -> MachineText | None:
     head, failed = _SMI.search(text), _FAILED.search(text)
     collected = bool(_COLLECTED.search(text) and _TORCH_CUDA.search(text))
     listed = re.match(r"\s*GPU \d+: .* \(UUID: ", text)
+    if "==NVSMI LOG==" in text and (number := _LOGGED_DRIVER.search(text)) and not collected:
+        stated = _LOGGED_CUDA.search(text)
+        return _of(_LOGGED_NAME.findall(text), stated[1] if stated else of_driver(number[1]), has_driver=True)
     if not (head or collected or listed or (failed and len(text) < 2_000)):
         return None
     names = [*_ALONE.findall(text)] if collected else []
     names += [] if head and not collected else _NAMED.findall(text)
     names += _ROW.findall(text) if head and not collected else []
-    found = {name: arch_of(name) for name in dict.fromkeys(map(str.strip, names))}
     number = _DRIVER.search(text) if collected else head
     cuda = (
         head[2] if head and not collected and head[2] not in (None, "N/A") else of_driver(number[1] if number else "")
     )
-    own = tuple(Gpu(name, arch) for name in map(str.strip, names) if (arch := found[name]))
-    has_driver = bool(number or own)
     built = _TORCH_CUDA.search(text) if collected else None
-    return MachineText(
-        Driver(cuda, own) if has_driver else None,
-        built[1] if built and re.fullmatch(r"\d+\.\d+", built[1]) else "",
-        tuple(_releases(text)) if collected else (),
-        tuple(name for name, arch in found.items() if arch is None),
-        failed[0].strip() if failed else "",
+    return replace(
+        _of(names, cuda, has_driver=bool(number)),
+        torch_cuda=built[1] if built and re.fullmatch(r"\d+\.\d+", built[1]) else "",
+        releases=tuple(_releases(text)) if collected else (),
+        failed=failed[0].strip() if failed else "",
     )
+
+
+def _of(names: Sequence[str], cuda: str, *, has_driver: bool) -> MachineText:
+    """Return what the names of GPUs and a driver's CUDA release come to."""
+    found = {name: arch_of(name) for name in dict.fromkeys(map(str.strip, names))}
+    own = tuple(Gpu(name, arch) for name in map(str.strip, names) if (arch := found[name]))
+    driver = Driver(cuda, own) if has_driver or own else None
+    return MachineText(driver, unnamed=tuple(name for name, arch in found.items() if arch is None))
 
 
 def arch_of(name: str) -> Arch | None:

@@ -7,7 +7,7 @@ condition, another index, a tree that a command changes) is stated as the reason
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -88,7 +88,8 @@ def read(path: str, text: str) -> tuple[Release, ...] | None:
 def releases(found: Read) -> tuple[Release, ...]:
     """Return the releases of the images and commands of a recipe, each under its normalized name."""
     recipe = _Recipe()
-    of_images = list(filter(None, map(_of_image, found.images)))
+    run = (image for command in found.commands for image in _run(command))
+    of_images = list(filter(None, map(_of_image, (*found.images, *run))))
     for command in found.commands:
         if command.program == "git":
             _git(recipe, command)
@@ -106,6 +107,16 @@ def releases(found: Read) -> tuple[Release, ...]:
 
 
 _OF_IMAGE = "image "
+
+
+def _run(command: Command) -> Iterator[Image]:
+    """Yield the image of a ``docker run``, if it is one of those whose tags are releases."""
+    if command.program in ("docker", "podman", "nerdctl"):
+        for word in command.words[2:]:
+            matched = _IMAGE.fullmatch(word.text)
+            if matched and matched[1] in _projects_of_images():
+                yield Image(word, command.line)
+                return
 
 
 def _of_image(image: Image) -> Release | None:

@@ -38,6 +38,19 @@ Nvidia driver version: 580.95.05
     [
         (SMI, "13.0", (Arch(12, 1), Arch(12, 0)), ""),
         (SMI.replace("CUDA Version: 13.0 ", "CUDA Version: N/A  "), "13.0", (Arch(12, 1), Arch(12, 0)), ""),
+        (
+            "==============NVSMI LOG==============\nDriver Version      : 580.1\nCUDA Version   : 13.0\n"
+            "GPU 0000:01:00.0\n    Product Name      : NVIDIA GB10\n    Product Brand  : NVIDIA\n",
+            "13.0",
+            (GB10,),
+            "",
+        ),
+        (
+            SMI.replace(" Driver Version:", "KMD Version:").replace("CUDA Version: 13.0", "CUDA UMD Version: 13.3"),
+            "13.3",
+            (GB10, Arch(12, 0)),
+            "",
+        ),
         ("GPU 0: NVIDIA GB10 (UUID: GPU-0123)\nGPU 1: NVIDIA L4 (UUID: GPU-1)\n", "", (GB10, Arch(8, 9)), ""),
         (COLLECTED, "13.0", (GB10,), "13.0"),
         (COLLECTED.replace(": GPU 0: NVIDIA", " : NVIDIA").replace("version:", "version  :"), "13.0", (GB10,), "13.0"),

@@ -122,6 +122,11 @@ def test_the_record_of_a_release_answers_for_its_tag(
     assert says in " ".join(capsys.readouterr().out.split())
 
 
+def test_docker_runs_an_image_in_a_script() -> None:
+    text = "docker run --rm --gpus all -v $PWD/a:/b vllm/vllm-openai:v0.11.0 --model c\ndocker run ubuntu a\n"
+    assert found(text, "serve.sh") == [("vllm", "0.11.0", 1, "")]
+
+
 @pytest.mark.parametrize("text", ["", "\0\1\2", "FROM", "RUN", "FROM a AS a\nFROM a\nRUN git -C", "RUN git clone"])
 def test_no_text_of_a_recipe_ends_it(text: str) -> None:
     for name in ("Dockerfile", "a.sh", "a.yml"):
