@@ -5,18 +5,19 @@ A fact that was not read makes no answer better, and code for a GPU makes up for
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from packaging.version import Version
 
 from fp4patch.binaries import remedies
 from fp4patch.binaries.fatbin import FIRST_WITH_FP4
-from fp4patch.binaries.findings import Answer, Level
+from fp4patch.binaries.findings import Answer, Axis, Level, Observation
 from fp4patch.binaries.report import (
     BinaryFile,
     BinaryReport,
+    Fp4Code,
     Loading,
     LoadOutcome,
     LostKernel,
@@ -41,8 +42,6 @@ class _OneGpu:
     gpus: Sequence[Arch]
     """All GPUs of the question: a remedy serves them all, where one can."""
     report: BinaryReport
-    reservations: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
     @cached_property
     def rows(self) -> list[tuple[BinaryFile, Loading]]:
@@ -92,132 +91,202 @@ class _OneGpu:
         A conversion alone does not make up for what is missing, nor does as much code in another file.
         """
         native = self.of(LoadOutcome.NATIVE)
-        code = total(row.code for row in native)
         lost = sum(row.fatbins for row in self.missing)
-        return bool(code.hardware and code.matrix) and lost < sum(row.fatbins for row in native)
+        return bool(self.native.hardware and self.native.matrix) and lost < sum(row.fatbins for row in native)
+
+    @cached_property
+    def mostly_absent(self) -> bool:
+        """Whether more fatbins are not built for this GPU than load, in as many files where FP4 works."""
+        lost = [name for name, number in self.absent.items() if number > self.fatbins[name] / 2]
+        files = {file.name for file, _ in self.rows}
+        more = self.absent.total() > sum(row.fatbins for row in self.loaded)
+        return more and not (self.mostly_native and 2 * len(lost) < len(files))
+
+    @cached_property
+    def native(self) -> Fp4Code:
+        """All FP4 instructions of what loads and has any."""
+        return total(row.code for row in self.of(LoadOutcome.NATIVE))
+
+    @cached_property
+    def native_kernels(self) -> int:
+        """Number of kernels that load with FP4 instructions, as far as machine code names them."""
+        return len({name for _, row in self.rows for name in row.native})
+
+    @cached_property
+    def missing_axis(self) -> Axis:
+        """The axis of what is missing: that of products where no conversion is known to be."""
+        classes = {kind for row in self.missing for kernel in row.lost for kind in kernel.lost if not kernel.reason}
+        return Axis.MULTIPLIES if classes == {"matrix"} else Axis.CONVERTS
 
 
 def answer(gpu: Arch, gpus: Sequence[Arch], report: BinaryReport) -> Answer:
     """Return the answer for one GPU about all files of a report together. ``gpus``: all of the question."""
     about = _OneGpu(gpu, gpus, report)
-    _collect(about)
-    found = _decided(about)
-    level, todo = found.level, found.todo
-    if level is Level.GREEN and about.reservations:
-        level = Level.YELLOW
-    if level in (Level.YELLOW, Level.RED) and not todo and _lost_kernels(about):
-        todo = _remedy(about, about.loaded)
-    evidence = (*found.evidence, *about.reservations, *about.notes)
-    return Answer(gpu, level, found.verdict, evidence, todo, len(about.reservations))
+    return Answer.of(gpu, *(found for axis in _AXES for found in axis(about)))
 
 
-def _decided(about: _OneGpu) -> Answer:
-    """Return the answer without the reservations."""
-    gpu, rows = about.gpu, about.rows
-    if not rows:
-        return _without_code(about)
-    fatbins = about.fatbins.total()
+# --- the axes ---------------------------------------------------------------------------------------------------------
+
+
+def _loads(about: _OneGpu) -> Iterator[Observation]:
+    """Yield whether the driver takes the code; few fatbins that it does not take are exceptions."""
+    if not about.rows:
+        return
+    observed = partial(Observation, Axis.LOADS)
     if not about.loaded:
         holders = listed(sorted({group.arch for file in about.report.files for group in file.images}))
-        why = f"none of {counted(fatbins, 'fatbin')} has code for {gpu}: {holders or 'nothing'}"
-        return Answer(gpu, Level.RED, "nothing loads", (why,), _remedy(about, []))
-    if about.missing and not about.mostly_native:
-        verdict = "FP4 code that it has is for other GPUs"
-        return Answer(gpu, Level.RED, verdict, _missing_why(about), _remedy(about, about.missing))
-    lost = [file.name for file, _ in rows if _is_lost_library(file, gpu)]
-    if lost:
-        why = f"{shortened(lost)} has code for its family, and none for {gpu}"
-        return Answer(gpu, Level.RED, "a library does not load", (why,), _remedy(about, []))
-    absent = about.absent.total()
-    reached = sum(row.fatbins for row in about.loaded)
-    libraries = {file.name for file, _ in rows}
-    lost_libraries = [name for name, number in about.absent.items() if number > about.fatbins[name] / 2]
-    if absent > reached and not (about.mostly_native and 2 * len(lost_libraries) < len(libraries)):
-        verdict = f"{absent:,} of {counted(fatbins, 'fatbin')} do not load"
-        return Answer(gpu, Level.RED, verdict, (), _remedy(about, []))
-    return _of_code(about)
+        why = f"none of {counted(about.fatbins.total(), 'fatbin')} has code for {about.gpu}: {holders or 'nothing'}"
+        yield observed(Level.RED, "nothing loads", (why,), _remedy(about, []))
+        return
+    names = [f"{n} of {counted(about.fatbins[name], 'fatbin')} of {name}" for name, n in about.absent.most_common()]
+    absent = (f"nothing loads of {shortened(names)}",) if names else ()
+    if lost := [file.name for file, _ in about.rows if _is_lost_library(file, about.gpu)]:
+        has = f"{shortened(lost)} has code for its family, and none for {about.gpu}"
+        yield observed(Level.RED, "a library does not load", (has, *absent), _remedy(about, []))
+    elif about.mostly_absent:
+        verdict = f"{about.absent.total():,} of {counted(about.fatbins.total(), 'fatbin')} do not load"
+        yield observed(Level.RED, verdict, absent, _remedy(about, []))
+    else:
+        excepted = (counted(about.absent.total(), "fatbin"),) if names else ()
+        by_driver = all(row.loads.endswith("(JIT)") for row in about.loaded)
+        said = "it loads by the driver's compiler alone" if by_driver else "it loads"
+        yield observed(Level.GREEN, said, absent, excepted=excepted)
 
 
-def _of_code(about: _OneGpu) -> Answer:
-    """Decide by the FP4 code that loads."""
-    gpu, native, code = about.gpu, about.of(LoadOutcome.NATIVE), total(row.code for row in about.loaded)
+def _converts(about: _OneGpu) -> Iterator[Observation]:
+    """Yield how it converts to FP4, or that it has no FP4 code."""
+    observed = partial(Observation, Axis.CONVERTS)
+    native = about.of(LoadOutcome.NATIVE)
+    hardware = (f"{_hardware(native)}, in {_targets(native)}",) if native else ()
     if software := about.of(LoadOutcome.SOFTWARE):
         names = [f"{name} ({counted(n, 'value')})" for name, n in total(row.code for row in software).encoders.items()]
         why = f"{', '.join(names)}, in {_targets(software)}"
-        beside = (f"by hardware: {_hardware(native)}",) if native else ()
-        return Answer(gpu, Level.YELLOW, "software converts to FP4", (why, *beside), _remedy(about, software))
-    if not native:
-        return _without_fp4(about)
-    why = f"{_hardware(native)}, in {_targets(native)}"
-    if not code.matrix:
-        return Answer(gpu, Level.YELLOW, "it converts in hardware, and multiplies nothing in FP4", (why,))
-    if not code.hardware:
-        return Answer(gpu, Level.YELLOW, "it multiplies in hardware, and converts nothing to FP4", (why,))
-    numbers = f"{counted(code.hardware, 'conversion')}, {counted(code.matrix, 'matrix instruction')}"
-    return Answer(gpu, Level.GREEN, f"FP4 in hardware ({numbers})", (why,))
+        beside = [f"by hardware: {fact}" for fact in hardware]
+        found = observed(Level.YELLOW, "software converts to FP4", (why, *beside), _remedy(about, software))
+    elif number := about.native.hardware:
+        found = observed(Level.GREEN, counted(number, "conversion"), hardware)
+    elif native:
+        verdict = "it multiplies in hardware, and converts nothing to FP4"
+        verdict = verdict if about.native.matrix else "it converts from FP4 in hardware, and nothing to it"
+        found = observed(Level.YELLOW, verdict, hardware)
+    else:
+        yield from _without_fp4(about)
+        return
+    yield from _with_lost(about, found)
 
 
-def _without_fp4(about: _OneGpu) -> Answer:
-    """Decide where no FP4 instruction or encoder loads."""
-    gpu = about.gpu
+def _multiplies(about: _OneGpu) -> Iterator[Observation]:
+    """Yield whether it multiplies by FP4 matrix instructions, where it has any FP4 code."""
+    if number := about.native.matrix:
+        verdict = counted(number, "matrix instruction")
+        yield from _with_lost(about, Observation(Axis.MULTIPLIES, Level.GREEN, verdict))
+    elif about.of(LoadOutcome.NATIVE, LoadOutcome.SOFTWARE):
+        converts = "converts in hardware, and " if about.native.hardware else ""
+        verdict = f"it {converts}multiplies nothing in FP4"
+        yield from _with_lost(about, Observation(Axis.MULTIPLIES, Level.YELLOW, verdict))
+
+
+def _misses(about: _OneGpu) -> Iterator[Observation]:
+    """Yield that the GPU does not get FP4 code, if that is not a small part of it."""
+    if about.missing and about.loaded and not about.mostly_native:
+        verdict = "FP4 code that it has is for other GPUs"
+        todo = _remedy(about, about.missing)
+        yield Observation(about.missing_axis, Level.RED, verdict, _missing_why(about), todo)
+
+
+def _with_lost(about: _OneGpu, found: Observation) -> Iterator[Observation]:
+    """Yield an observation with the kernels of its axis that lack something: few are exceptions, more a reservation."""
+    kernels: dict[str, LostKernel] = {}
+    for _, row in about.rows:
+        if about.mostly_native or row.loads != _NOTHING or row.outcome not in (LoadOutcome.LOST, LoadOutcome.OTHER):
+            kernels |= {one.name: one for one in row.lost if found.level is Level.OTHER or _axis(one) is found.axis}
+    by_reason: dict[str, list[LostKernel]] = {}
+    for kernel in kernels.values():
+        by_reason.setdefault(kernel.reason, []).append(kernel)
+    lost = by_reason.pop("", [])
+    notes = [f"{_of_lost(intended)}, by design: {reason}" for reason, intended in by_reason.items()]
+    why = [_of_lost(lost)] if lost else []
+    excepted = [_named(lost)] if lost else []
+    unwritten = about.of(LoadOutcome.UNWRITTEN) if found.axis is Axis.CONVERTS else []
+    if unwritten:
+        why.append(_unwritten(unwritten))
+        excepted.append(f"{counted(sum(len(row.code.named) for row in unwritten), 'kernel')} named for FP4")
+    if about.missing and about.mostly_native and about.missing_axis is found.axis:
+        why += _missing_why(about)
+        excepted += [] if lost else [f"{counted(sum(row.fatbins for row in about.missing), 'fatbin')} for other GPUs"]
+    few = 2 * (len(lost) + sum(len(row.code.named) for row in unwritten)) < about.native_kernels
+    if few:
+        yield replace(found, evidence=(*found.evidence, *why, *notes), excepted=tuple(excepted))
+        return
+    yield replace(found, evidence=(*found.evidence, *notes))
+    if why:
+        yield Observation(found.axis, Level.YELLOW, why[0], tuple(why[1:]), _remedy(about, about.loaded))
+
+
+def _axis(kernel: LostKernel) -> Axis:
+    return Axis.MULTIPLIES if "matrix" in kernel.lost else Axis.CONVERTS
+
+
+def _named(kernels: Sequence[LostKernel]) -> str:
+    """Return how many kernels, and the namespaces that they are of: ``6 kernels (vllm::minimax_m3)``."""
+    spaces = Counter(readable(kernel.name).rpartition("::")[0] or readable(kernel.name) for kernel in kernels)
+    return f"{counted(len(kernels), 'kernel')} ({shortened(space for space, _ in spaces.most_common())})"
+
+
+def _without_fp4(about: _OneGpu) -> Iterator[Observation]:
+    """Yield what it is where no FP4 instruction or encoder loads: emulated, stubs, or not made for FP4."""
+    observed = partial(Observation, Axis.CONVERTS)
+    stubs = [kernel for row in about.loaded for kernel in row.lost if kernel.idle]
     if unwritten := about.of(LoadOutcome.UNWRITTEN):
-        return Answer(gpu, Level.RED, "FP4 is emulated or missing", (), _remedy(about, unwritten))
-    if about.report.sources > sum(row.fatbins for row in about.loaded):
-        return _without_code(about)
-    lacking = () if about.of(LoadOutcome.DESIGN) else ("no FP4 instruction, encoder or kernel for any target",)
-    if all(row.loads.endswith("(JIT)") for row in about.loaded):
-        verdict = "it loads by the driver's compiler alone, and has no FP4 code"
-        return Answer(gpu, Level.YELLOW, verdict, lacking)
-    return Answer(gpu, Level.YELLOW, f"it loads, and has no FP4 code for {gpu}", lacking)
+        yield observed(Level.RED, "FP4 is emulated or missing", (_unwritten(unwritten),), _remedy(about, unwritten))
+    elif stubs:
+        yield observed(Level.RED, "its FP4 kernels do nothing on it", (_of_lost(stubs),), _remedy(about, about.loaded))
+    elif about.loaded and not about.missing:
+        intended = about.of(LoadOutcome.DESIGN)
+        why = "no FP4 instruction, encoder or kernel for any target"
+        by_driver = all(row.loads.endswith("(JIT)") for row in about.loaded)
+        said = "it loads by the driver's compiler alone, and has no FP4 code" if by_driver else ""
+        said = said or f"it loads, and has no FP4 code for {about.gpu}"
+        found = observed(Level.OTHER, said, () if intended else (why,))
+        yield from _with_lost(about, found)
 
 
-def _without_code(about: _OneGpu) -> Answer:
-    """Nothing was judged: there is no code, or it is compiled later."""
-    if about.report.sources:
-        verdict = f"it compiles {counted(about.report.sources, 'CUDA source')} when it runs"
-        return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("sources", gpu=about.gpu))
-    verdict = "no device code was read" if about.report.unread else "there is no device code"
-    if any(not file.loading for file in about.report.files):
-        verdict = "its fatbins have no kernel, or code for the linker (LTO-IR) alone"
-    if any(row.gpu == about.gpu for file in about.report.files for row in file.loading):
-        verdict = "it has no device code but that of NVIDIA's profilers"
-    return Answer(about.gpu, Level.NONE, verdict, (), remedies.of("no_code"))
-
-
-# --- reservations and notes -------------------------------------------------------------------------------------------
-
-
-def _collect(about: _OneGpu) -> None:
-    """Note what is wrong with a part of the code, and what is as it should be."""
-    groups: dict[str, list[LostKernel]] = {}
-    for kernel in _lost_kernels(about, intended=True):
-        groups.setdefault(kernel.reason, []).append(kernel)
-    for reason, kernels in groups.items():
-        said = _of_lost(kernels)
-        (about.notes if reason else about.reservations).append(f"{said}, by design: {reason}" if reason else said)
-    if unwritten := about.of(LoadOutcome.UNWRITTEN):
-        named = sum(len(row.code.named) for row in unwritten)
-        why = f"{counted(named, 'kernel')} named for FP4 in {_targets(unwritten)}, with neither an FP4 instruction"
-        about.reservations.append(f"{why} nor a known encoder")
-    if about.missing and about.mostly_native:
-        about.reservations.append(" ".join(_missing_why(about)))
-    names = [f"{n} of {counted(about.fatbins[name], 'fatbin')} of {name}" for name, n in about.absent.most_common()]
-    if names and about.loaded:
-        about.reservations.append(f"nothing loads of {shortened(names)}")
-    if about.report.sources and about.rows:
-        about.reservations.append(f"{counted(about.report.sources, 'CUDA source')} that it may compile: not judged")
-    if about.gpu == GB10 and about.report.is_for_x86:
-        about.reservations.append("the wheel is for x86-64, and machines with GB10 are arm64: check the aarch64 wheel")
+def _tools(about: _OneGpu) -> Iterator[Observation]:
+    """Yield which driver the PTX requires."""
     if jit := [row for _, row in about.rows if row.isa]:
-        about.notes.append(_first_use(jit))
+        yield Observation(Axis.TOOLS, Level.GREEN, "the driver compiles PTX", (_first_use(jit),))
 
 
-def _lost_kernels(about: _OneGpu, *, intended: bool = False) -> list[LostKernel]:
-    """Return the kernels, each once, that load without their FP4 instructions, or are missing by design."""
-    outcomes = (LoadOutcome.LOST, LoadOutcome.OTHER)
-    rows = [row for _, row in about.rows if row.loads != _NOTHING or row.outcome not in outcomes]
-    kernels = {kernel.name: kernel for row in rows for kernel in row.lost if intended or not kernel.reason}
-    return list(kernels.values())
+def _processor(about: _OneGpu) -> Iterator[Observation]:
+    """Yield that it is for another processor than that of the GPU's machine."""
+    if why := about.report.wrong_processor(about.gpu):
+        yield Observation(Axis.PROCESSOR, Level.YELLOW, why)
+
+
+def _read(about: _OneGpu) -> Iterator[Observation]:
+    """Yield what was not read: sources that are compiled later decide where they are more than what is compiled."""
+    report, sources = about.report, counted(about.report.sources, "CUDA source")
+    fp4 = about.of(LoadOutcome.NATIVE, LoadOutcome.SOFTWARE, LoadOutcome.UNWRITTEN)
+    observed = partial(Observation, Axis.READ)
+    if not about.rows and not report.sources:
+        verdict = "no device code was read" if report.unread else "there is no device code"
+        if any(not file.loading for file in report.files):
+            verdict = "its fatbins have no kernel, or code for the linker (LTO-IR) alone"
+        if any(row.gpu == about.gpu for file in report.files for row in file.loading):
+            verdict = "it has no device code but that of NVIDIA's profilers"
+        yield observed(Level.NONE, verdict, (), remedies.of("no_code"))
+    elif report.sources > (0 if fp4 else sum(row.fatbins for row in about.loaded)):
+        why = f"{sources} that it may compile: not judged"
+        if not fp4:
+            verdict = f"it compiles {sources} when it runs"
+            yield observed(Level.NONE, verdict, (), remedies.of("sources", gpu=about.gpu))
+        elif report.sources < sum(row.fatbins for row in fp4):
+            yield observed(Level.GREEN, "what is compiled was read", (why,), excepted=(sources,))
+        else:
+            yield observed(Level.YELLOW, why)
+
+
+_AXES = (_loads, _misses, _converts, _multiplies, _tools, _processor, _read)
 
 
 _CLASSES = {
@@ -226,6 +295,11 @@ _CLASSES = {
     "decodings": "conversions from E2M1",
     "matrix": "FP4 matrix instructions",
 }
+
+
+def _unwritten(rows: Sequence[Loading]) -> str:
+    named = counted(sum(len(row.code.named) for row in rows), "kernel")
+    return f"{named} named for FP4 in {_targets(rows)}, with neither an FP4 instruction nor a known encoder"
 
 
 def _of_lost(lost: Sequence[LostKernel]) -> str:

@@ -15,6 +15,8 @@ from fp4patch.core.errors import BinaryError
 from fp4patch.sass.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, SECTION, SYMBOL, SYMTAB, Elf, Header
 
 _EM_CUDA = 190
+_LOADED = (2, 3)  # executables, and libraries; not objects
+_PROCESSORS = {62: "x86-64", 183: "arm64"}
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
 _READ = (SYMTAB, NOTE)
 _STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
@@ -74,6 +76,15 @@ def check_whole(window: Window) -> None:
     if len(head) == HEADER.size and head[4] == 2:  # 2: 64 bits
         fields = Header._make(HEADER.unpack(head))
         window.require(fields.shoff + fields.shentsize * fields.shnum, "the ELF file")
+
+
+def processor(window: Window) -> str:
+    """Return the processor of a library or program of 64 bits: ``x86-64`` or ``arm64``; empty of any other file."""
+    head = window.peek(HEADER.size)
+    if len(head) < HEADER.size or not head.startswith(b"\x7fELF\x02"):
+        return ""
+    fields = Header._make(HEADER.unpack(head))
+    return _PROCESSORS.get(fields.machine, "") if fields.type in _LOADED else ""
 
 
 def parse(data: bytes, name: str) -> Cubin:

@@ -68,6 +68,7 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
     """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
     window = Window(member.stream, member.name, member.size, tick)
     cubin.check_whole(window)
+    processor = cubin.processor(window)
     groups: dict[tuple[bool, int, int, str], list[Fp4Code]] = defaultdict(list)
     loads: dict[_LoadKey, list[tuple[Fp4Code, list[LostKernel], Sequence[str]]]] = defaultdict(list)
     number = 0
@@ -109,6 +110,7 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
             )
             for (gpu, label, outcome, held_by, isa, tensor_memory), of in sorted(loads.items())
         ),
+        processor,
     )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fp4patch.binaries.findings import Answer, Level
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.document import Document, Report
+from fp4patch.core.wording import listed
 
 
 class LoadOutcome(StrEnum):
@@ -165,6 +166,12 @@ class BinaryFile(Document):
     """Number of fatbins, and of cubins outside of any fatbin."""
     images: tuple[ImageGroup, ...]
     loading: tuple[Loading, ...]
+    processor: str = ""
+    """Processor of a library or program, by its ELF header: ``x86-64``, ``arm64``; empty of another file."""
+
+    def loads(self, gpu: Arch) -> bool:
+        """Return whether it is judged for a GPU."""
+        return any(row.gpu == gpu for row in self.loading)
 
 
 @dataclass(frozen=True)
@@ -220,10 +227,18 @@ class BinaryReport(Report):
     variant: str = ""
     """Variant of fp4patch that it was built with, by its local version: ``next3`` of ``0.33.0+fp4patch.next3``."""
 
-    @property
-    def is_for_x86(self) -> bool:
-        """True for a wheel that states this processor, which no machine with GB10 has."""
-        return bool(re.search(r"(x86_64|amd64|i686)\.whl$", self.source))
+    def wrong_processor(self, gpu: Arch) -> str:
+        """Return why no machine with a GPU runs it, by the wheel's name, else by its libraries; empty if one does."""
+        own = "arm64" if gpu == GB10 else ""
+        stated = re.search(r"(x86_64|amd64|i686|win32)\.whl$", self.source)
+        # Examples: tag-any.whl, tag-aarch64.whl
+        if not own or (self.source.endswith(".whl") and not stated and not self.source.endswith("any.whl")):
+            return ""
+        if stated:
+            return f"the wheel is for x86-64, and machines with GB10 are {own}: check the aarch64 wheel"
+        others = {file.processor for file in self.files if file.processor and file.loads(gpu)} - {own}
+        alone = others and not any(file.processor == own for file in self.files)
+        return f"its libraries are for {listed(sorted(others))}, and machines with GB10 are {own}" if alone else ""
 
     @property
     def levels(self) -> tuple[Level, ...]:

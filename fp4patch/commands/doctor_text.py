@@ -1,5 +1,6 @@
 """Reports of ``doctor``, as text: the answer first, then its evidence, then what else was found."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
@@ -12,14 +13,20 @@ from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryFile, BinaryReport, Fp4Code, LoadOutcome
 from fp4patch.catalog.manifest import load
 from fp4patch.console import STATES, Hanging, folded, printable, table, whole
-from fp4patch.core.wording import counted, joined
+from fp4patch.core.wording import counted, joined, listed
 from fp4patch.doctor.packages import compiler_finding
 from fp4patch.doctor.result import LEVELS, DoctorReport, ProjectReport, TreeReport
 from fp4patch.doctor.statements import summary
 from fp4patch.images.image import ProofReport
 
-MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?"}
-COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "yellow"}
+MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?", Level.OTHER: "-"}
+COLOUR = {
+    Level.GREEN: "green",
+    Level.YELLOW: "yellow",
+    Level.RED: "bold red",
+    Level.NONE: "yellow",
+    Level.OTHER: "dim",
+}
 _WIDTH = 80
 """Columns of an answer's first line."""
 
@@ -48,28 +55,41 @@ def _summary(what: str, levels: Sequence[Level]) -> RenderableType:
     return Text.assemble((f"{MARK[level]} {printable(what)}", COLOUR[level]), f": {told}")
 
 
-def _answers(answers: Sequence[Answer]) -> RenderableType:
-    """Return a line for each GPU: mark, GPU, answer and sentence; below it the evidence, then the next step.
+def _answers(answers: Sequence[Answer], *, details: bool = False) -> RenderableType:
+    """Return a line for each GPU: mark, GPU, answer, axis and sentence; below it the evidence, then the next step.
 
-    What several GPUs in a row have in common is below the last one's line.
+    A *yes* is one line without ``details``. What several GPUs in a row have in common is below the last one's line.
     """
     parts: list[RenderableType] = []
     for answer, following in zip_longest(answers, answers[1:]):
-        said = answer.answer.replace("-", " ")
-        if answer.level is Level.YELLOW:
-            number = answer.reservations
-            said = f"yes, with {f'{number} reservations' if number > 1 else 'a reservation'}"
-        sentence, evidence = answer.verdict, answer.evidence
-        begin = f"{MARK[answer.level]} {answer.gpu}  {said}"
-        if len(f"{begin}: {sentence}") > _WIDTH and sentence.endswith(")"):
-            sentence, _, numbers = sentence.removesuffix(")").partition(" (")
-            evidence = evidence if evidence and evidence[0].startswith(numbers.split()[0]) else (numbers, *evidence)
-        parts.append(Text.assemble((begin, COLOUR[answer.level]), f": {printable(sentence)}"))
-        if following and (following.evidence, following.todo) == (answer.evidence, answer.todo):
+        colour = COLOUR[answer.level]
+        begin = f"{MARK[answer.level]} {answer.gpu}  {answer.said}"
+        parts.append(Text.assemble((begin, colour), printable(_sentence(answer, _WIDTH - len(begin)))))
+        evidence = answer.evidence if details else _evidence(answer)
+        if following and (_evidence(following), following.todo) == (_evidence(answer), answer.todo) and not details:
             continue
         parts += [Hanging("    ", fact) for fact in evidence]
-        parts += [Hanging("  → ", answer.todo, COLOUR[answer.level])] if answer.todo else []
+        parts += [Hanging("  → ", answer.todo, colour)] if answer.todo else []
     return Group(*parts)
+
+
+def _sentence(answer: Answer, width: int) -> str:
+    """Return what decides, with its axis; of a *yes* with exceptions these. What is in parentheses may not fit."""
+    told = f": {answer.verdict}"
+    if answer.level is Level.GREEN and answer.excepted:
+        told = f"; {listed(answer.excepted)} excepted"
+    elif answer.level in (Level.RED, Level.YELLOW, Level.NONE):
+        told = f" ({answer.axis}): {answer.verdict}"
+    if len(told) <= width or answer.level is not Level.GREEN:
+        return told
+    return re.sub(r" \([^()]*\)", "", told)
+
+
+def _evidence(answer: Answer) -> tuple[str, ...]:
+    """Return what the answer rests on in short: nothing of a *yes*."""
+    if answer.level is Level.GREEN:
+        return ()
+    return (*answer.deciding.evidence, *(f"{one.axis}: {one.sentence}" for one in answer.lesser))
 
 
 def _findings(findings: Iterable[Finding]) -> RenderableType:
@@ -87,7 +107,10 @@ def _project(project: ProjectReport, *, details: bool) -> RenderableType:
     """Return the answers, then the findings; with ``details`` also each place that sets architectures."""
     kinds = summary(project.statements)
     read = f"  {counted(project.read, 'file')} read{'; FP4 statements: ' if kinds else ''}{kinds}"
-    parts = [_answers(project.answers), Text.assemble((printable(project.path), "bold"), (read, "dim"))]
+    parts = [
+        _answers(project.answers, details=details),
+        Text.assemble((printable(project.path), "bold"), (read, "dim")),
+    ]
     said = {fact for answer in project.answers for fact in answer.evidence}
     parts.append(_findings(one for one in project.findings if f"{one.subject}: {one.found}" not in said))
     recipe = known().recipe
@@ -105,7 +128,10 @@ def _tree(tree: TreeReport, *, details: bool) -> RenderableType:
         version = f"{' or '.join(tree.releases)} (by content; it states {tree.version or 'none'})"
     version = tree.version if tree.version in tree.releases else version
     title = (load().target(tree.target).title, "bold")
-    parts = [_answers(tree.answers), Text.assemble(title, f" {version}  ", (printable(tree.root), "dim"))]
+    parts = [
+        _answers(tree.answers, details=details),
+        Text.assemble(title, f" {version}  ", (printable(tree.root), "dim")),
+    ]
     advice = tree.recommended
     if tree.variant:
         parts.append(Hanging("    ", f"applied: {tree.variant}"))
@@ -138,7 +164,7 @@ def compiled_text(report: BinaryReport, *, details: bool = False) -> RenderableT
         level, told = (Level.GREEN, "met") if row.met else (Level.RED, f"not met: {'; '.join(row.because)}")
         findings.append(Finding(level, "required", f"{row.requirement}: {told}"))
     findings += [Finding(Level.RED, "not read", f"{file.name}: {file.because}", file.help) for file in report.unread]
-    parts: list[RenderableType] = [_answers(report.answers), _findings(findings)]
+    parts: list[RenderableType] = [_answers(report.answers, details=details), _findings(findings)]
     for file in report.files if details else ():
         parts += [Text(), _file(file)]
     more = "" if details or not report.files else "; --details lists them"

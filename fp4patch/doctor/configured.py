@@ -14,7 +14,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.binaries.findings import Answer, Level
+from fp4patch.binaries.findings import Answer, Axis, Level, Observation
 from fp4patch.core import process
 from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
@@ -22,7 +22,7 @@ from fp4patch.core.errors import BinaryError
 from fp4patch.core.wording import counted, install
 from fp4patch.cxx.preprocessor import Preprocessor
 from fp4patch.doctor import settings
-from fp4patch.doctor.projects import Part, of_parts, reserved, text_of, with_target
+from fp4patch.doctor.projects import Part, build_for, of_parts, text_of
 from fp4patch.doctor.result import ProjectReport, Question
 from fp4patch.doctor.settings import Setting
 from fp4patch.doctor.statements import SourceFile, may_have_statements
@@ -175,27 +175,32 @@ def examine(path: Path, question: Question, cuda: Version | None) -> ProjectRepo
     answers = []
     for gpu in question.gpus:
         parts = [headers.part(unit, files, gpu, str(cuda or FOR_GB10)) for unit, files in sources.items()]
-        answers.append(Answer(gpu, Level.NONE, verdict, why) if verdict else _answer(gpu, parts, cuda, question))
+        unread = Observation(Axis.READ, Level.NONE, verdict, why)
+        answers.append(Answer.of(gpu, *([unread] if verdict else _observed(gpu, parts, cuda, question))))
     return ProjectReport(str(path), len(headers.texts), rows, dict(kinds), (), tuple(answers))
 
 
-def _answer(gpu: Arch, parts: Sequence[Part], cuda: Version | None, question: Question) -> Answer:
+def _observed(gpu: Arch, parts: Sequence[Part], cuda: Version | None, question: Question) -> Iterator[Observation]:
+    """Yield what the units of a build come to for a GPU."""
     targets = [arch for part in parts for arch in (*part.setting.code, *part.setting.ptx)]
     if cuda and (stops := refused(cuda, targets)):
-        return Answer(gpu, Level.RED, "nothing is compiled", (stops,))
+        yield Observation(Axis.TOOLS, Level.RED, "nothing is compiled", (stops,))
     loading = [part for part in parts if nearest(gpu, part.setting.code, part.setting.ptx)]
     how = f"{gpu} loads a target of {len(loading)} of {counted(len(parts), 'CUDA source')}"
-    if not loading:
-        evidence = (how, f"they are compiled for {parts[0].setting.value}")
-        return with_target(Answer(gpu, Level.RED, "nothing loads", evidence), question)
     having = [part for part in parts if part.files]
     judged = [part for part in having if part in loading]
     names = {part.setting.place for part in judged}
     without = [part.setting.place for part in having if part.setting.place not in names]
     why = f"{counted(len(without), 'source')} with FP4 statements, as {''.join(without[:1])}, have no such target"
-    if not having:
-        return Answer(gpu, Level.NONE, "no FP4 statement is in the sources or their headers", (how,))
-    if not judged:
-        return with_target(Answer(gpu, Level.RED, "FP4 code that it has is for other GPUs", (how, why)), question)
-    answer = of_parts(gpu, judged, how, question)
-    return reserved(answer, why) if without else answer
+    todo = build_for(gpu, question)
+    if not loading:
+        evidence = (how, f"they are compiled for {parts[0].setting.value}")
+        yield Observation(Axis.LOADS, Level.RED, "nothing loads", evidence, todo)
+    elif not having:
+        yield Observation(Axis.READ, Level.NONE, "no FP4 statement is in the sources or their headers", (how,))
+    elif not judged:
+        yield Observation(Axis.CONVERTS, Level.RED, "FP4 code that it has is for other GPUs", (how, why), todo)
+    else:
+        yield from of_parts(gpu, judged, how, question)
+        if without:
+            yield Observation(Axis.LOADS, Level.YELLOW, why)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from fp4patch.binaries import remedies
-from fp4patch.binaries.findings import Answer, Finding, Level
+from fp4patch.binaries.findings import Answer, Axis, Finding, Level, Observation
 from fp4patch.core.arch import Arch
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
@@ -69,7 +69,10 @@ def answers(driver: Driver | None) -> tuple[Answer, ...]:
         return ()
     todo = remedies.of("machine_without_fp4")
     return tuple(
-        Answer(arch, Level.RED, "the GPU has no FP4 instructions", (f"{name} is {arch}",), todo)
+        Answer.of(
+            arch,
+            Observation(Axis.CONVERTS, Level.RED, "the GPU has no FP4 instructions", (f"{name} is {arch}",), todo),
+        )
         for arch, name in sorted(found.items())
     )
 

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from fp4patch.binaries.findings import Answer, Finding, Level
+from fp4patch.binaries.findings import Answer, Axis, Finding, Level, Observation
 from fp4patch.binaries.known_programs import read_table
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.manifest import load
@@ -104,11 +104,12 @@ def judged(report: BinaryReport, name: str) -> BinaryReport:
         if project in map(canonicalize_name, defect.distributions)
     ]
 
-    def with_defect(answer: Answer) -> Answer:
-        defect = next((defect for defect in defects if str(answer.gpu) in defect.gpus), None)
-        if defect is None or answer.level is Level.RED:
-            return answer
+    def observed(defect: KnownDefect) -> Observation:
         verdict, evidence = f"a known defect of {defect.subject} {version}", (f"{defect.found} ({defect.link})",)
-        return Answer(answer.gpu, Level.RED, verdict, (*evidence, *answer.evidence), defect.remedy)
+        return Observation(Axis.DEFECTS, Level.RED, verdict, evidence, defect.remedy)
+
+    def with_defect(answer: Answer) -> Answer:
+        concerned = [defect for defect in defects if str(answer.gpu) in defect.gpus]
+        return answer.beside(*map(observed, concerned))
 
     return replace(report, answers=tuple(map(with_defect, report.answers)))

@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.binaries import remedies, run_time
-from fp4patch.binaries.findings import Answer, Finding, Level, worst
+from fp4patch.binaries.findings import Answer, Axis, Finding, Level, Observation, worst
 from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport, RunTimeCompiler
 from fp4patch.catalog.manifest import load
@@ -121,7 +121,7 @@ def with_driver(report: BinaryReport, driver: Driver | None) -> BinaryReport:
 
     def judged(answer: Answer) -> Answer:
         rows = [row for file in report.files for row in file.loading if row.gpu == answer.gpu and row.isa]
-        if driver is None or answer.gpu not in sm12x(driver) or not rows or answer.level is Level.RED:
+        if driver is None or answer.gpu not in sm12x(driver) or not rows:
             return answer
         isa = max((row.isa for row in rows), key=Version)
         release, needed = ptx_needs(isa)
@@ -130,7 +130,7 @@ def with_driver(report: BinaryReport, driver: Driver | None) -> BinaryReport:
         why = f"{counted(len(rows), 'group')} of fatbins load as PTX {isa}, and this driver is for CUDA {driver.cuda}"
         number = f" ({needed} or later)" if needed else ""
         todo = remedies.of("driver_older_than_ptx", release=release, driver=number, gpu=answer.gpu)
-        return Answer(answer.gpu, Level.RED, "the driver is older than its PTX", (why, *answer.evidence), todo)
+        return answer.beside(Observation(Axis.TOOLS, Level.RED, "the driver is older than its PTX", (why,), todo))
 
     return replace(report, answers=tuple(map(judged, report.answers)))
 

@@ -14,7 +14,7 @@ from posixpath import dirname, join, normpath
 from packaging.version import Version
 
 from fp4patch.binaries import remedies
-from fp4patch.binaries.findings import Answer, Finding, Level
+from fp4patch.binaries.findings import Answer, Axis, Finding, Level, Observation
 from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.cuda import FOR_GB10, refused
 from fp4patch.core.errors import UsageError
@@ -252,72 +252,74 @@ class Part:
     preprocessor: Callable[[Arch], Preprocessor]
 
 
-def _answer(  # noqa: PLR0911 - one return an answer
-    gpu: Arch,
-    build: _Build,
-    findings: Sequence[Finding],
-    question: Question,
-    cuda: Version | None,
-) -> Answer:
+def _answer(gpu: Arch, build: _Build, findings: Sequence[Finding], question: Question, cuda: Version | None) -> Answer:
     """Return the answer for a GPU. It is no only where a compiler refuses what is set: texts decide nothing else."""
-    project = build.project
-    if stops := next((one for one in findings if one.level is Level.RED), None):
-        return Answer(gpu, Level.RED, "the build ends", (f"{stops.subject}: {stops.found}",), stops.remedy)
+    how = _how(build.project, gpu, question)
+    seen = [
+        Observation(Axis.TOOLS, Level.RED, "the build ends", (f"{one.subject}: {one.found}",), one.remedy)
+        for one in findings
+        if one.level is Level.RED
+    ][:1]
+    statements = [statement for source in build.project.sources.values() for statement in source.statements]
+    not_read = partial(Observation, Axis.READ, Level.NONE, todo=how)
+    if seen:  # nothing else is compiled
+        return Answer.of(gpu, *seen)
     if question.asked and build.fixed:
-        why = "the list is not all that counts: the build has targets of its own"
-        return Answer(
-            gpu,
-            Level.NONE,
-            why,
-            tuple(_meaning(one, gpu) for one in build.fixed[:_SHOWN]),
-            _how(project, gpu, question),
-        )
-    if not build.counting:
-        verdict = f"no architecture is set in the {counted(project.read, 'file')} read"
+        why = tuple(_meaning(one, gpu) for one in build.fixed[:_SHOWN])
+        seen.append(not_read("the list is not all that counts: the build has targets of its own", why))
+    elif not build.counting:
+        verdict = f"no architecture is set in the {counted(build.project.read, 'file')} read"
         verdict = "what is set is for other builds" if build.others else verdict
-        return Answer(gpu, Level.NONE, verdict, tuple(_beside(build, gpu)), _how(project, gpu, question))
-    statements = [statement for source in project.sources.values() for statement in source.statements]
-    if statements and not any(_is_for(statement.kind, gpu) for statement in statements):
-        return Answer(gpu, Level.NONE, _FOR_OTHERS, (places(statements),), remedies.of("other_gpus", gpu=gpu))
+        seen.append(not_read(verdict, tuple(_beside(build, gpu))))
+    elif statements and not any(_is_for(statement.kind, gpu) for statement in statements):
+        todo = remedies.of("other_gpus", gpu=gpu)
+        seen.append(Observation(Axis.CONVERTS, Level.NONE, _FOR_OTHERS, (places(statements),), todo))
+    else:
+        seen += _of_settings(gpu, build, question, cuda)
+    return Answer.of(gpu, *seen)
+
+
+def _of_settings(gpu: Arch, build: _Build, question: Question, cuda: Version | None) -> list[Observation]:
+    """Return what the settings come to: the best one answers, since what is not followed may be what is compiled."""
+    project = build.project
+    how = _how(project, gpu, question)
     by_outcome: dict[tuple[Level, str], tuple[Setting, Answer]] = {}
     for setting in build.counting:
-        one = _decided(_of_setting(gpu, project, setting.on(gpu), question, cuda), setting)
-        by_outcome.setdefault((one.level, one.verdict), (setting, one))
-    order = (Level.GREEN, Level.YELLOW, Level.NONE, Level.RED)  # what is not followed may be what is compiled
+        of_one = _decided(_of_setting(gpu, project, setting.on(gpu), question, cuda), setting)
+        answer = Answer.of(gpu, *of_one)
+        by_outcome.setdefault((answer.level, answer.verdict), (setting, answer))
+    order = (Level.GREEN, Level.YELLOW, Level.NONE, Level.RED)
     (setting, best), *others = sorted(by_outcome.values(), key=lambda pair: order.index(pair[1].level))
     beside = tuple(f"with {_place(other)}: {answer.verdict}" for other, answer in others[:_SHOWN])
     if best.level in (Level.RED, Level.NONE):
-        todo = best.todo
+        todo = best.todo or how
         if project.is_extension and setting.name in _TORCH_LISTS and not question.asked:
             every = ";".join(replace(one, suffix="a").torch for one in question.gpus)
             todo = remedies.of("list_for_gpus", setting=_TORCH_LISTS[0], list=quoted(every))
-        evidence = (*best.evidence, *beside, *_beside(build, gpu))
-        return replace(best, evidence=evidence, todo=todo or _how(project, gpu, question))
+        facts = (*best.deciding.evidence, *beside, *_beside(build, gpu))
+        found = replace(best.deciding, evidence=facts, todo=todo)
+        return [found if one is best.deciding else one for one in best.observations]
+    seen = list(best.observations)
     if build.unread:
-        best = reserved(best, f"not read: {shortened(build.unread)}")
-    if not others:
-        return best
-    if any(setting.partial for setting in build.counting):
-        each = [f"{_place(one)}: {answer.verdict}" for one, answer in by_outcome.values()]
-        return Answer(
-            gpu, Level.NONE, "its sources are compiled for different targets", tuple(each), _how(project, gpu, question)
-        )
-    todo = best.todo or f"build with {_place(setting)}"
-    reservations = best.reservations + len(beside)
-    return replace(best, level=Level.YELLOW, evidence=(*best.evidence, *beside), todo=todo, reservations=reservations)
+        seen.append(Observation(Axis.READ, Level.YELLOW, f"not read: {shortened(build.unread)}"))
+    if others and any(setting.partial for setting in build.counting):
+        each = tuple(f"{_place(one)}: {answer.verdict}" for one, answer in by_outcome.values())
+        verdict = "its sources are compiled for different targets"
+        return [Observation(Axis.READ, Level.NONE, verdict, each, how)]
+    todo = f"build with {_place(setting)}"
+    return seen + [Observation(Axis.LOADS, Level.YELLOW, one, (), todo) for one in beside]
 
 
-_REFUSED = ("it does not compile", "nothing is compiled", "the build ends")
-"""Verdicts of a compiler or a reader of lists, and not of the texts."""
-
-
-def _decided(answer: Answer, setting: Setting) -> Answer:
+def _decided(observations: Iterable[Observation], setting: Setting) -> list[Observation]:
     """Return a no only if a compiler refuses what is set for certain; else what was read, without a judgement."""
     is_certain = setting.kind is not Kind.DEFAULT and not (setting.unknown or setting.condition or setting.partial)
-    if answer.level is not Level.RED or (answer.verdict in _REFUSED and is_certain):
-        return answer
     why = (f"it is a default: {setting.name} can be set otherwise",) if setting.kind is Kind.DEFAULT else ()
-    return replace(answer, level=Level.NONE, evidence=(*answer.evidence, *why))
+    return [
+        one
+        if one.level is not Level.RED or (one.axis is Axis.TOOLS and is_certain)
+        else replace(one, level=Level.NONE, evidence=(*one.evidence, *why))
+        for one in observations
+    ]
 
 
 def _meaning(setting: Setting, gpu: Arch) -> str:
@@ -350,45 +352,49 @@ def _place(setting: Setting) -> str:
     return f"{setting.name} {setting.value}" + (f" ({setting.place})" if setting.place else "")
 
 
-def with_target(answer: Answer, question: Question) -> Answer:
-    """Return an answer with the next step to build for a target that has the instructions."""
-    target = remedies.target_for(answer.gpu, question.gpus)
-    return replace(answer, todo=remedies.of("code_for_other_targets", gpu=answer.gpu, **target))
+def build_for(gpu: Arch, question: Question) -> str:
+    """Return the next step to build for a target that has the instructions."""
+    return remedies.of("code_for_other_targets", gpu=gpu, **remedies.target_for(gpu, question.gpus))
 
 
-def _of_setting(gpu: Arch, project: Project, setting: Setting, question: Question, cuda: Version | None) -> Answer:
-    """Return the answer of one setting. ``cuda``: that of the toolkit, where neither user nor base image names one."""
+def _of_setting(
+    gpu: Arch, project: Project, setting: Setting, question: Question, cuda: Version | None
+) -> Iterator[Observation]:
+    """Yield what one setting comes to. ``cuda``: that of the toolkit, where neither user nor base image names one."""
     place = _place(setting)
     stated = question.cuda or setting.cuda
     wrong = refused_by_pytorch(setting.code, None, cmake=False) if setting.name in _TORCH_LISTS else []
+    stops = refused(Version(stated), (*setting.code, *setting.ptx)) if stated else ""
+    chosen = nearest(gpu, setting.code, setting.ptx)
     if wrong and project.is_extension:
         why = f"{place}: PyTorch's extensions (torch/utils/cpp_extension.py) do not take {listed(wrong)}"
-        return Answer(gpu, Level.RED, "the build ends", (why,))
-    if stated and (stops := refused(Version(stated), (*setting.code, *setting.ptx))):
-        told = "" if question.cuda else ", which the base image has"
-        return Answer(gpu, Level.RED, "nothing is compiled", (f"{place}: {stops}{told}",), remedies.of("cuda_too_old"))
-    chosen = nearest(gpu, setting.code, setting.ptx)
-    if chosen is None and setting.unknown:
-        return Answer(gpu, Level.NONE, "the architectures are not followed", (f"{place}: {setting.unknown}",))
-    if chosen is None:
+        yield Observation(Axis.TOOLS, Level.RED, "the build ends", (why,))
+    elif stops:
+        why = f"{place}: {stops}{'' if question.cuda else ', which the base image has'}"
+        yield Observation(Axis.TOOLS, Level.RED, "nothing is compiled", (why,), remedies.of("cuda_too_old"))
+    elif chosen is None and setting.unknown:
+        why = f"{place}: {setting.unknown}"
+        yield Observation(Axis.READ, Level.NONE, "the architectures are not followed", (why,))
+    elif chosen is None:
         why = f"{place} makes no code that {gpu} loads"
-        return with_target(Answer(gpu, Level.RED, "nothing that it loads is named", (why,)), question)
-    release = stated or str(cuda or FOR_GB10)
-    place += f": {gpu} gets {chosen}"
-    if not project.sources:
-        said = (place, setting.meaning) if setting.meaning else (place,)
-        return Answer(gpu, Level.NONE, f"no FP4 statement is in the {counted(project.read, 'file')} read", said)
-    part = Part(setting, project.sources.values(), partial(project.preprocessor, cuda=release))
-    answer = of_parts(gpu, [part], place, question)
-    why = "some of the targets are set under conditions that are not known"
-    doubtful = any(arch.major == gpu.major or arch == chosen for arch in setting.conditional)
-    if doubtful and answer.level is Level.RED:
-        answer = Answer(gpu, Level.NONE, "conditions of the build decide", (*answer.evidence, why))
-    return reserved(answer, why) if doubtful else answer
+        yield Observation(Axis.LOADS, Level.RED, "nothing that it loads is named", (why,), build_for(gpu, question))
+    elif not project.sources:
+        gets = f"{place}: {gpu} gets {chosen}"
+        why = f"no FP4 statement is in the {counted(project.read, 'file')} read"
+        yield Observation(Axis.READ, Level.NONE, why, (gets, setting.meaning) if setting.meaning else (gets,))
+    else:
+        preprocessor = partial(project.preprocessor, cuda=stated or str(cuda or FOR_GB10))
+        part = Part(setting, project.sources.values(), preprocessor)
+        doubtful = any(arch.major == gpu.major or arch == chosen for arch in setting.conditional)
+        for found in of_parts(gpu, [part], f"{place}: {gpu} gets {chosen}", question):
+            yield replace(found, level=Level.NONE) if doubtful and found.level is Level.RED else found
+        if doubtful:
+            why = "some of the targets are set under conditions that are not known"
+            yield Observation(Axis.READ, Level.YELLOW, why)
 
 
-def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -> Answer:
-    """Return the answer of what is compiled together; each part has a target that the GPU loads."""
+def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -> list[Observation]:
+    """Return what comes of sources that are compiled together; each part has a target that the GPU loads."""
     fates: Fates = {}
     by_driver = False
     for part in parts:
@@ -411,19 +417,12 @@ def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -
                 made = f"PTX of {arch}, which {part.setting.name} {part.setting.value} makes"
                 made = str(arch) if arch in code else made
                 why = f"{failing[0].place}{more} is compiled for {made}, and {failing[0].kind} needs {needed}"
-                return with_target(Answer(gpu, Level.RED, "it does not compile", (why, place)), question)
+                todo = build_for(gpu, question)
+                return [Observation(Axis.TOOLS, Level.RED, "it does not compile", (why, place), todo)]
             fates = {**own, **fates} if arch == chosen else fates
-    answer = _of_fates(gpu, fates, place, question)
+    found = _of_fates(gpu, fates, place, question)
     why = f"{gpu} gets PTX alone, which its driver compiles when a kernel is first used"
-    return reserved(answer, why) if by_driver else answer
-
-
-def reserved(answer: Answer, why: str) -> Answer:
-    """Return the answer with another reservation, if it is not worse."""
-    if answer.level not in (Level.GREEN, Level.YELLOW):
-        return answer
-    number = answer.reservations + 1
-    return replace(answer, level=Level.YELLOW, evidence=(*answer.evidence, why), reservations=number)
+    return [*found, Observation(Axis.LOADS, Level.YELLOW, why)] if by_driver else found
 
 
 def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[Statement]]:
@@ -438,8 +437,8 @@ def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[State
     return found
 
 
-def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question) -> Answer:
-    """Return the answer that follows from what is left of the statements."""
+def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question) -> list[Observation]:
+    """Return what follows from what is left of the statements: those that convert, and those that multiply."""
     targets: dict[Left, dict[Statement, Arch]] = {left: {} for left in Left}
     deciding: dict[str, None] = {}
     for (statement, target), (left, name) in fates.items():
@@ -447,46 +446,57 @@ def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question) -> Answer
             in_software = left is Left.COMPILED and not statement.kind.supported(target)
             targets[Left.OTHER if in_software else left].setdefault(statement, target)
             deciding |= {name: None} if left is Left.UNKNOWN else {}
+    if not any(targets.values()):
+        return [Observation(Axis.CONVERTS, Level.RED, _FOR_OTHERS, (place,), remedies.of("other_gpus", gpu=gpu))]
+    decided = any(targets[left] for left in (Left.COMPILED, Left.CONSTANT, Left.OTHER))
+    if not decided:
+        unknown = list(targets[Left.UNKNOWN])
+        why = f"{counted(len(unknown), 'FP4 statement')} not judged, which {shortened(deciding)} decides"
+        verdict = "the files read do not decide it"
+        return [Observation(Axis.READ, Level.NONE, verdict, (f"{why}: {places(unknown)}", place))]
+    seen = list[Observation]()
+    for axis, products in ((Axis.CONVERTS, False), (Axis.MULTIPLIES, True)):
+        own = {left: {s: t for s, t in of.items() if _multiplies(s) is products} for left, of in targets.items()}
+        seen += _of_axis(axis, own, place, build_for(gpu, question), deciding)
+    return seen
+
+
+def _of_axis(
+    axis: Axis,
+    targets: Mapping[Left, Mapping[Statement, Arch]],
+    place: str,
+    build: str,
+    deciding: Iterable[str],
+) -> Iterator[Observation]:
+    """Yield what is left of the statements of one axis. ``build``: the step to a target that has the instructions."""
     compiled, lost, software, unknown = (list(targets[left]) for left in Left)
     software = [statement for statement in software if statement not in compiled]
-    if not (compiled or lost or software or unknown):
-        return Answer(gpu, Level.RED, _FOR_OTHERS, (place,), remedies.of("other_gpus", gpu=gpu))
-    rows = (
-        (compiled, summary(Counter(s.kind for s in compiled))),
-        (lost, f"{counted(len(lost), 'FP4 statement')} left out, with {Left.CONSTANT.value}"),
-        (software, f"{counted(len(software), 'FP4 statement')} with software in its place"),
-        (unknown, f"{counted(len(unknown), 'FP4 statement')} not judged, which {shortened(deciding)} decides"),
-    )
-    evidence = (*(f"{what}: {places(some)}" for some, what in rows if some), place)
-    if lost or (software and not compiled):
-        verdict = "FP4 statements are left out" if lost else "software converts to FP4"
-        target = targets[Left.CONSTANT][lost[0]] if lost else targets[Left.OTHER][software[0]]
-        todo = f"repair the condition at {lost[0].place}: it leaves {target} out" if lost else ""
-        answer = Answer(gpu, Level.RED if lost else Level.YELLOW, verdict, evidence, todo)
-        return answer if target.suffix else with_target(answer, question)
-    if not compiled:
-        return Answer(gpu, Level.NONE, "the files read do not decide it", evidence)
-    multiplies, converts = _kinds_of(compiled)
-    reservations = bool(unknown) + bool(software)
-    if converts and multiplies:
-        level = Level.YELLOW if reservations else Level.GREEN
-        verdict = f"FP4 in hardware, by {counted(len(compiled), 'statement')}"
-        return Answer(gpu, level, verdict, evidence, "", reservations)
-    verdict = "it multiplies in hardware, and converts nothing to FP4"
-    verdict = "it converts in hardware, and multiplies nothing in FP4" if converts else verdict
-    if any(_kinds_of(unknown)):
-        verdict = f"it {'converts' if converts else 'multiplies'} in hardware; the rest is not decided"
-    return Answer(gpu, Level.YELLOW, verdict, evidence, "", reservations)
+    verb = axis.value
+    if compiled:
+        facts = (f"{summary(Counter(s.kind for s in compiled))}: {places(compiled)}", place)
+        yield Observation(axis, Level.GREEN, f"{verb} by {counted(len(compiled), 'statement')}", facts)
+    elif not (lost or software or unknown):
+        yield Observation(axis, Level.YELLOW, f"it {verb} nothing in FP4", (place,))
+    if lost:
+        target = targets[Left.CONSTANT][lost[0]]
+        facts = (f"{counted(len(lost), 'FP4 statement')} left out, with {Left.CONSTANT.value}: {places(lost)}", place)
+        todo = f"repair the condition at {lost[0].place}: it leaves {target} out" if target.suffix else build
+        yield Observation(axis, Level.RED, "FP4 statements are left out", facts, todo)
+    if software:
+        target = targets[Left.OTHER][software[0]]
+        facts = (f"{counted(len(software), 'FP4 statement')} with software in its place: {places(software)}", place)
+        yield Observation(axis, Level.YELLOW, f"software {verb} in its place", facts, "" if target.suffix else build)
+    if unknown:
+        why = f"{counted(len(unknown), 'FP4 statement')} not judged, which {shortened(deciding)} decides"
+        yield Observation(axis, Level.YELLOW, why, (places(unknown),))
 
 
 def _is_for(kind: StatementKind, gpu: Arch) -> bool:
     return kind.compiles(replace(gpu, suffix="a"))
 
 
-def _kinds_of(statements: Sequence[Statement]) -> tuple[bool, bool]:
-    """Return whether some of the statements multiply, and whether some convert."""
-    products = {statement.kind in (StatementKind.MATRIX, StatementKind.SPARSE) for statement in statements}
-    return True in products, False in products
+def _multiplies(statement: Statement) -> bool:
+    return statement.kind in (StatementKind.MATRIX, StatementKind.SPARSE)
 
 
 def places(statements: Sequence[Statement]) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from fp4patch.binaries.findings import Level
+from fp4patch.binaries.findings import Axis, Level
 from fp4patch.binaries.report import BinaryFile, BinaryReport, Loading, LoadOutcome, RequirementRow
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.variant import Variant
-from fp4patch.core.arch import GB10, Arch
+from fp4patch.core.arch import Arch
 from fp4patch.core.wording import joined, listed
 from fp4patch.doctor.result import Question, Requirement
 from fp4patch.doctor.tree_answers import conversion_of
@@ -18,6 +18,10 @@ _NOT_NATIVE = {
     LoadOutcome.SOFTWARE: "fatbins that convert in software",
     LoadOutcome.UNWRITTEN: "fatbins with kernels named for FP4 and no FP4 instruction",
 }
+
+
+_OF_RELEASE = (Axis.DEFECTS, Axis.TOOLS)
+"""Axes that do not follow from the files alone."""
 
 
 def judge(report: BinaryReport, question: Question) -> tuple[RequirementRow, ...]:
@@ -39,7 +43,9 @@ def _of_files(report: BinaryReport, required: Requirement) -> BinaryReport:
     files = tuple(file for file in report.files if _concerns(required, file.name))
     concerned = replace(report, files=files)
     gpus = [one.gpu for one in report.answers]
-    return replace(concerned, answers=tuple(answer(gpu, gpus, concerned) for gpu in gpus))
+    beside = {one.gpu: [seen for seen in one.observations if seen.axis in _OF_RELEASE] for one in report.answers}
+    answers = (answer(gpu, gpus, concerned).beside(*beside[gpu]) for gpu in gpus)
+    return replace(concerned, answers=tuple(answers))
 
 
 def _concerns(required: Requirement, name: str) -> bool:
@@ -56,10 +62,12 @@ def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
     other GPUs alone.
     """
     loading = [row for file in report.files for row in file.loading if row.gpu == required.gpu]
-    if required.gpu == GB10 and report.is_for_x86:
-        yield "the wheel is for x86-64, and machines with GB10 are arm64: check the aarch64 wheel"
+    if why := report.wrong_processor(required.gpu):
+        yield why
     if not loading:
         yield "there is no device code"
+    elif required.fp4:
+        yield from _without_fp4(report, loading, required.gpu)
     elif required.variant:
         yield from _as_made(report, loading, required.gpu, load().variant(required.variant))
     else:
@@ -67,6 +75,16 @@ def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
             yield from (f"{file.name}: {reason}" for reason in _missing(file, required.gpu, native=required.native))
         if required.native and not any(row.outcome is LoadOutcome.NATIVE for row in loading):
             yield "no file has FP4 instructions for it"
+
+
+def _without_fp4(report: BinaryReport, loading: Sequence[Loading], gpu: Arch) -> Iterator[str]:
+    """Yield each axis that is *no* or *not judged*; and that there is no FP4 instruction, if so."""
+    for judged in (one for one in report.answers if one.gpu == gpu):
+        for seen in judged.observations:
+            if seen.level in (Level.RED, Level.NONE):
+                yield joined(f"{seen.axis}: {seen.sentence}", "; ".join(seen.evidence), by=": ")
+    if not any(row.code.hardware or row.code.matrix for row in loading if row.outcome is LoadOutcome.NATIVE):
+        yield "no file converts to FP4 or multiplies it in hardware"
 
 
 def _missing(file: BinaryFile, gpu: Arch, *, native: bool) -> Iterator[str]:

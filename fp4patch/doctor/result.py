@@ -20,6 +20,8 @@ class Requirement:
     gpu: Arch
     native: bool = False
     """True if FP4 instructions are required."""
+    fp4: bool = False
+    """True if no axis of doctor's answer may be no or not judged, and FP4 code must be in hardware."""
     variant: str = ""
     """Variant whose conversions are required; empty: those of any."""
     only: tuple[str, ...] = ()

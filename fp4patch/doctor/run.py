@@ -85,13 +85,13 @@ def question(gpus: Sequence[str], arch_list: str | None, cuda: str | None, requi
 
 
 # Example: sm_121:native:except=hopper*
-_REQUIREMENT = re.compile(r"([^:]*)(?::(?:(native)|variant=([^:]+)))?((?::(?:only|except)=[^:]+)*)")
+_REQUIREMENT = re.compile(r"([^:]*)(?::(?:(native|fp4)|variant=([^:]+)))?((?::(?:only|except)=[^:]+)*)")
 
 
 def _requirements(text: str) -> tuple[Requirement, ...]:
     found = _REQUIREMENT.fullmatch(text)
     if not found:
-        help_text = "for example sm_121, sm_121:native, sm_121:variant=next3, or 'sm_121:native:except=hopper*'"
+        help_text = "for example sm_121:fp4, sm_121:native, sm_121:variant=next3, or 'sm_121:native:except=hopper*'"
         raise UsageError(f"{text!r} is not a requirement", help=help_text)
     variant = load().variant(found[3]).name if found[3] else ""
     only, excepted = (
@@ -99,7 +99,10 @@ def _requirements(text: str) -> tuple[Requirement, ...]:
         for how in ("only", "except")
     )
     rest = text.removeprefix(found[1])
-    return tuple(Requirement(gpu, bool(found[2]), variant, only, excepted, f"{gpu}{rest}") for gpu in _gpus(found[1]))
+    return tuple(
+        Requirement(gpu, found[2] == "native", found[2] == "fp4", variant, only, excepted, f"{gpu}{rest}")
+        for gpu in _gpus(found[1])
+    )
 
 
 def _gpus(text: str) -> tuple[Arch, ...]:
@@ -368,10 +371,9 @@ def _of_release(release: inputs.Release, question: Question, on_step: OnProgress
     answers = [one for tree in found.trees for one in tree.answers]
     answers += [one for binary in found.binaries for one in binary.answers]
     for answer in answers:
-        verdict = answer.verdict.partition(" (")[0]
-        said = "with a reservation" if answer.level is Level.YELLOW else answer.answer.replace("-", " ")
         by = f", {place}" if release.of else ""
-        yield Finding(answer.level, subject, f"{answer.gpu} {said}: {verdict}{by}", answer.todo)
+        told = f"{answer.gpu} {answer.said}: {answer.verdict.partition(' (')[0]}{by}"
+        yield Finding(answer.level, subject, told, answer.todo)
 
 
 def _examine_path(path: Path | None, name: str, question: Question, on_step: OnProgress) -> DoctorReport:

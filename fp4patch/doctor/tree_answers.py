@@ -1,15 +1,15 @@
 """Answers for each GPU from a source tree: by its build's architectures, or by the condition in its headers."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 from packaging.version import Version
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
-from fp4patch.binaries.findings import Answer, Finding, Level
+from fp4patch.binaries.findings import Answer, Axis, Finding, Level, Observation
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.target import Advice, Build, Defect, Gate
@@ -20,7 +20,7 @@ from fp4patch.core.release import covers
 from fp4patch.core.results import State
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor.builds import best_of, names, quoted
-from fp4patch.doctor.projects import places, reserved, with_target
+from fp4patch.doctor.projects import build_for, places
 from fp4patch.doctor.result import Question, Recommendation, TreeReport
 from fp4patch.doctor.statements import Left
 from fp4patch.doctor.tree import TreeFacts, cuda_of
@@ -71,14 +71,16 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
         verb = "apply" if facts.state is State.OUTDATED else "verify"
         command = f"fp4patch {verb} --variant {facts.variant} {root}"
     case = _Case(facts, question, cuda, rows, "" if facts.variant else command)
-    answers = {gpu: _answer(case, gpu) for gpu in question.concerned}
-    if None in answers.values():
-        answers |= {answer.gpu: answer for answer in facts.project(question) if answers[answer.gpu] is None}
-    none = "the build of this target is not evaluated"
-    every = [answer or Answer(gpu, Level.NONE, none) for gpu, answer in answers.items()]
     defects = _defects(facts, question, apply)
+    seen = {gpu: list(_observed(case, gpu)) for gpu in question.concerned}
+    projects = {} if all(seen.values()) else {answer.gpu: answer for answer in facts.project(question)}
+    none = Observation(Axis.READ, Level.NONE, "the build of this target is not evaluated")
+    answers = [
+        (Answer.of(gpu, *own) if own else projects.get(gpu, Answer.of(gpu, none))).beside(*_failing(gpu, defects))
+        for gpu, own in seen.items()
+    ]
     # "Nothing" is advice about the release, and what somebody edited is another tree.
-    if advice and not (advice.variant or facts.releases) and any(one.level is Level.RED for one in every):
+    if advice and not (advice.variant or facts.releases) and any(one.level is Level.RED for one in answers):
         advice = None
     return TreeReport(
         root=str(facts.tree.root),
@@ -91,7 +93,7 @@ def judge(facts: TreeFacts, question: Question) -> TreeReport:
         builds=rows,
         recommended=Recommendation(advice.variant if advice else None, advice.because if advice else "", command),
         findings=(*facts.findings, *(finding for _, finding in defects), *notes),
-        answers=tuple(_with_defect(_guarded(case, answer), defects) for answer in every),
+        answers=tuple(answers),
     )
 
 
@@ -112,22 +114,29 @@ def _advice(tree: Identified, cuda: Version | None, question: Question) -> Advic
     return recommend(tree, cuda, question.gpus if question.named else ())
 
 
-def _answer(case: _Case, gpu: Arch) -> Answer | None:
-    """Return the answer from the build or the header of a tree; None if it has neither."""
+def _observed(case: _Case, gpu: Arch) -> Iterator[Observation]:
+    """Yield what the build or the header of a tree comes to; nothing if it has neither."""
     target, question = case.facts.tree.target, case.question
     build, gates = target.build, {Arch.parse(gate.gpu): gate for gate in target.gates}
+    refuses = partial(Observation, Axis.TOOLS, Level.RED)
+    if not (build or gates):
+        return
     if gpu not in GPUS:
         known = f"doctor judges source trees for {listed(GPUS)} only"
-        return Answer(gpu, Level.NONE, "not judged", (known,)) if build or gates else None
-    if build and (part := question.unlike_pytorch):
+        yield Observation(Axis.READ, Level.NONE, "not judged", (known,))
+    elif build and (part := question.unlike_pytorch):
         why = f"{build.setting} with {part}: PyTorch and this build write {Arch.parse(part.removesuffix(PTX)).torch}"
         todo = remedies.of("list_for_gpus", setting=build.setting, list=quoted(question.asked))
-        return Answer(gpu, Level.RED, "the build ends", (why,), todo)
-    if (build is None or build.converts) and (late := _too_old(case.cuda, _suffixed(gpu))):
-        return Answer(gpu, Level.RED, "nothing is compiled", (late,), remedies.of("cuda_too_old"))
-    if build:
-        return _of_variant(case, _of_builds(case, build, gpu))
-    return _of_variant(case, _of_header(case, gates[gpu], gpu)) if gpu in gates else None
+        yield refuses("the build ends", (why,), todo)
+    elif (build is None or build.converts) and (late := _too_old(case.cuda, _suffixed(gpu))):
+        yield refuses("nothing is compiled", (late,), remedies.of("cuda_too_old"))
+    elif build:
+        found = _of_variant(case, _of_builds(case, build, gpu), gpu)
+        yield found
+        if found.level not in (Level.RED, Level.NONE):
+            yield from _left_out(case, gpu)
+    elif gpu in gates:
+        yield _of_variant(case, _of_header(case, gates[gpu], gpu), gpu)
 
 
 def _suffixed(gpu: Arch) -> list[Arch]:
@@ -139,17 +148,20 @@ def _too_old(cuda: Version | None, targets: Sequence[Arch]) -> str:
     return "" if cuda is None or any(has(cuda, target) for target in targets) else refused(cuda, targets)
 
 
-def _of_builds(case: _Case, build: Build, gpu: Arch) -> Answer:
+def _of_builds(case: _Case, build: Build, gpu: Arch) -> Observation:
     """From what the build makes of the list that was asked about, or of those that people set."""
     rows = case.evaluated
     if not rows:
-        return Answer(gpu, Level.NONE, "not known", (f"the result of the build for {build.setting} was not evaluated",))
+        return Observation(
+            Axis.READ, Level.NONE, "not known", (f"the result of the build for {build.setting} was not evaluated",)
+        )
+    observed = partial(Observation, Axis.CONVERTS)
     native = "NVFP4 native" if build.converts else "native"
     good = [row for row in rows if row.reaches[gpu] is Reach.SUFFIXED]
     if case.question.asked:
         bad = [row for row in rows if row not in good]
         if not bad:
-            return Answer(gpu, Level.GREEN, native, (_clause(build, rows, gpu),))
+            return observed(Level.GREEN, native, (_clause(build, rows, gpu),))
         usual, _ = case.facts.rows(replace(case.question, asked=""), case.cuda)
         best = best_of(gpu, case.question.gpus, [row for row in usual if not row.error])
         todo = _set(build, best, gpu) if best else case.todo
@@ -165,25 +177,27 @@ def _of_builds(case: _Case, build: Build, gpu: Arch) -> Answer:
         if names(row.asked, gpu) and row not in good:
             makes.setdefault(_made([row], gpu), {})[quoted(row.asked) or "unset"] = None
     if not makes:
-        return Answer(gpu, Level.GREEN, native, (why,))
+        return observed(Level.GREEN, native, (why,))
     avoid = "; ".join(f"{' or '.join(lists)}, which compiles them for {made}" for made, lists in makes.items())
-    return Answer(gpu, Level.YELLOW, native, (f"{why}. Other lists do not: {avoid}",), _set(build, best, gpu))
+    return observed(Level.YELLOW, native, (f"{why}. Other lists do not: {avoid}",), _set(build, best, gpu))
 
 
-def _lacking(gpu: Arch, rows: Sequence[BuildRow], why: str, todo: str) -> Answer:
-    """Return the answer of a GPU for which no row has the code that it needs."""
+def _lacking(gpu: Arch, rows: Sequence[BuildRow], why: str, todo: str) -> Observation:
+    """Return what holds for a GPU for which no row has the code that it needs."""
     if all(row.reaches[gpu] is Reach.PTX for row in rows):
         why = f"{why}, and as PTX, which the driver compiles when a kernel is first used"
-        return Answer(gpu, Level.YELLOW, Reach.PTX.value, (why,), todo)
+        return Observation(Axis.LOADS, Level.YELLOW, Reach.PTX.value, (why,), todo)
     if all(row.lacks for row in rows):
-        return Answer(gpu, Level.RED, "its library cannot be imported", (why,), remedies.of("no_import"))
-    reaches = {row.reaches[gpu] for row in rows}
-    verdict = "nothing loads" if Reach.NOTHING in reaches else "emulated or missing"
+        todo = remedies.of("no_import")
+        return Observation(Axis.LOADS, Level.RED, "its library cannot be imported", (why,), todo)
     if all(_stops(row, gpu) for row in rows):
-        verdict = "nothing is compiled"
-    elif partly := next((row for row in rows if row.reaches[gpu] is Reach.PARTLY), None):
+        return Observation(Axis.TOOLS, Level.RED, "nothing is compiled", (why,), todo)
+    if partly := next((row for row in rows if row.reaches[gpu] is Reach.PARTLY), None):
         verdict = f"NVFP4 native for {', '.join(partly.on[gpu].served(gpu))} only"
-    return Answer(gpu, Level.RED, verdict, (why,), todo)
+        return Observation(Axis.CONVERTS, Level.RED, verdict, (why,), todo)
+    if Reach.NOTHING in {row.reaches[gpu] for row in rows}:
+        return Observation(Axis.LOADS, Level.RED, "nothing loads", (why,), todo)
+    return Observation(Axis.CONVERTS, Level.RED, "emulated or missing", (why,), todo)
 
 
 def kernels_of(build: Build) -> str:
@@ -191,45 +205,46 @@ def kernels_of(build: Build) -> str:
     return "FP4 kernels" if build.converts else "kernels"
 
 
-def _of_header(case: _Case, gate: Gate, gpu: Arch) -> Answer:
+def _of_header(case: _Case, gate: Gate, gpu: Arch) -> Observation:
     """From the condition by which the headers let the GPU use the instruction, on the targets of the list if any."""
     asked, cuda = case.question.asked, case.cuda
+    observed = partial(Observation, Axis.CONVERTS)
     targets = case.targets(gpu) if asked else _suffixed(gpu)
     if not targets:
         why = f"{asked} has no target with a suffix that {gpu} loads"
         if reach(Arch.parse_list(asked, ptx=True), gpu) is Reach.NOTHING:
-            return with_target(Answer(gpu, Level.RED, Reach.NOTHING.value, (why,)), case.question)
+            return Observation(Axis.LOADS, Level.RED, Reach.NOTHING.value, (why,), build_for(gpu, case.question))
         why = f"{why}; on others it uses {gate.otherwise}, or that of a variant"
-        return with_target(Answer(gpu, Level.YELLOW, "software conversion", (why,)), case.question)
+        return observed(Level.YELLOW, "software conversion", (why,), build_for(gpu, case.question))
     if late := _too_old(cuda, targets):
-        return Answer(gpu, Level.RED, "nothing is compiled", (late,), remedies.of("cuda_too_old"))
+        return Observation(Axis.TOOLS, Level.RED, "nothing is compiled", (late,), remedies.of("cuda_too_old"))
     usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
     opened = case.facts.opened(gate, usable, str(cuda or FOR_GB10))
     if opened is None:
         why = f"{gate.file} has a condition that fp4patch does not recognize"
-        return Answer(gpu, Level.NONE, "not known", (why,), case.todo)
+        return Observation(Axis.READ, Level.NONE, "not known", (why,), case.todo)
     where, others = listed(opened), [arch for arch in usable if arch not in opened]
     if not others:
-        return Answer(gpu, Level.GREEN, "NVFP4 native", (f"arrays of floats convert by the instruction on {where}",))
+        return observed(Level.GREEN, "NVFP4 native", (f"arrays of floats convert by the instruction on {where}",))
     why = f"the condition in {gate.file} does not include {listed(others)}, which uses {gate.otherwise}"
     verdict = f"NVFP4 native on {where} only" if opened else "software conversion"
-    return Answer(gpu, Level.GREEN if case.variant else Level.YELLOW, verdict, (why,), case.todo)
+    return observed(Level.GREEN if case.variant else Level.YELLOW, verdict, (why,), case.todo)
 
 
-def _of_variant(case: _Case, answer: Answer) -> Answer:
+def _of_variant(case: _Case, found: Observation, gpu: Arch) -> Observation:
     """Return the same for the applied variant: a rule of its own may require software, or the instruction."""
     variant, target = case.variant, case.facts.tree.target
-    if variant is None or answer.level is Level.RED:
-        return answer
-    targets = sorted(set(case.targets(answer.gpu)))
+    if variant is None or found.level is Level.RED:
+        return found
+    targets = sorted(set(case.targets(gpu)))
     wants = {arch.torch: conversion_of(load(), variant.name, target.name, arch) for arch in targets}
     if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
         why = f"{variant.name} converts in software for {listed(software)}: {variant.cost}"
-        return replace(answer, verdict=f"software conversion ({variant.name})", evidence=(*answer.evidence, why))
+        return replace(found, sentence=f"software conversion ({variant.name})", evidence=(*found.evidence, why))
     if set(wants.values()) == {"hardware"} and not target.build:
         why = f"{variant.name} uses the instruction on every target that has it"
-        return Answer(answer.gpu, Level.GREEN, "NVFP4 native", (why,))
-    return answer
+        return Observation(Axis.CONVERTS, Level.GREEN, "NVFP4 native", (why,))
+    return found
 
 
 @cache
@@ -247,26 +262,24 @@ def conversion_of(catalog: Catalog, variant_name: str, target_name: str, arch: A
     return "software" if about else ""
 
 
-def _guarded(case: _Case, answer: Answer) -> Answer:
-    """Return the answer that takes the conditions in the sources into account: they can leave a conversion out."""
-    if case.facts.tree.target.build is None or answer.level in (Level.RED, Level.NONE):
-        return answer
-    target = nearest(answer.gpu, case.targets(answer.gpu), ())
+def _left_out(case: _Case, gpu: Arch) -> Iterator[Observation]:
+    """Yield what the conditions in the sources leave of the conversions."""
+    target = nearest(gpu, case.targets(gpu), ())
     if target is None:
-        return answer
+        return
     left = case.facts.left_out(target, str(case.cuda or FOR_GB10))
     if lost := left.get(Left.CONSTANT):
         why = f"for {target}, {counted(len(lost), 'conversion')} left out, with {Left.CONSTANT}: {places(lost)}"
         todo = f"restore the condition at {lost[0].place}"
-        return Answer(answer.gpu, Level.RED, "conversions are left out", (why, *answer.evidence), todo)
+        yield Observation(Axis.CONVERTS, Level.RED, "conversions are left out", (why,), todo)
     name = case.variant.name if case.variant else ""
     in_software = bool(name) and conversion_of(load(), name, case.facts.tree.target.name, target) == "software"
     # What a variant inserts is decided by its verification, and other code in a branch is not.
     expected = {Left.OTHER: in_software, Left.UNKNOWN: bool(name)}
     for what, said in ((Left.OTHER, "with software in its place"), (Left.UNKNOWN, Left.UNKNOWN.value)):
         if (some := left.get(what)) and not expected[what]:
-            answer = reserved(answer, f"for {target}, {counted(len(some), 'conversion')} {said}: {places(some)}")
-    return answer
+            why = f"{counted(len(some), 'conversion')} {said}"
+            yield Observation(Axis.CONVERTS, Level.YELLOW, why, (f"for {target}: {places(some)}",))
 
 
 def _defects(facts: TreeFacts, question: Question, apply: str) -> list[tuple[Defect, Finding]]:
@@ -281,13 +294,12 @@ def _defects(facts: TreeFacts, question: Question, apply: str) -> list[tuple[Def
     ]
 
 
-def _with_defect(answer: Answer, defects: Sequence[tuple[Defect, Finding]]) -> Answer:
-    """Return the answer that takes the known defects of the release into account."""
+def _failing(gpu: Arch, defects: Sequence[tuple[Defect, Finding]]) -> Iterator[Observation]:
+    """Yield the known defects of the release that break it on a GPU."""
     for defect, finding in defects:
-        if finding.level is Level.RED and answer.gpu in map(Arch.parse, defect.gpus):
-            evidence = (f"{defect.subject}: {defect.found}", *answer.evidence)
-            return Answer(answer.gpu, Level.RED, f"{defect.subject} fails", evidence, finding.remedy)
-    return answer
+        if finding.level is Level.RED and gpu in map(Arch.parse, defect.gpus):
+            why = f"{defect.subject}: {defect.found}"
+            yield Observation(Axis.DEFECTS, Level.RED, f"{defect.subject} fails", (why,), finding.remedy)
 
 
 def _clause(build: Build, rows: Sequence[BuildRow], gpu: Arch) -> str:

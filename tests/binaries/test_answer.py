@@ -10,7 +10,7 @@ from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets, wheel_of
 from fp4patch import cli
 from fp4patch.binaries import answer as answers
 from fp4patch.binaries import scan
-from fp4patch.binaries.findings import Answer, Level
+from fp4patch.binaries.findings import Answer, Axis, Level
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.errors import UsageError
 from fp4patch.doctor import run as verb
@@ -60,7 +60,7 @@ def on_gb10(path: Path) -> Answer:
         (BOTH, "120f", "yes", "FP4 in hardware"),
         (BOTH, "compute_121a", "yes", "FP4 in hardware"),
         (MULTIPLIES, "120f", "reservation", "it multiplies in hardware"),
-        (PLAIN, "compute_80", "reservation", "it loads by the driver's compiler alone"),
+        (PLAIN, "compute_80", "not-for-fp4", "it loads by the driver's compiler alone"),
     ],
 )
 def test_native_means_conversions_and_matrix_instructions(
@@ -82,14 +82,14 @@ def test_fp4_code_for_another_gpu_is_not_made_up_for_by_an_unrelated_file(librar
     assert on_gb10(folder).answer == "yes"
 
 
-def test_what_is_for_other_gpus_is_a_reservation_where_fp4_works_and_more_of_it_loads(library: Library) -> None:
+def test_what_is_for_other_gpus_is_an_exception_where_fp4_works_and_more_of_it_loads(library: Library) -> None:
     folder = library("sm100", CONVERTS, "100a").parent
-    for number, answer in enumerate(["no", "reservation"]):  # one beside one does not make up for it
+    for number, answer in enumerate(["no", "yes"]):  # one beside one does not make up for it
         library(f"own{number}", BOTH.replace("nvfp4_", f"nvfp4_{number}_"), "120f")
         found = on_gb10(folder)
         assert found.answer == answer
         assert "nvfp4_quantize" in found.because
-    assert found.reservations == 1
+    assert found.excepted == ("1 kernel (nvfp4_quantize)",)
     assert found.verdict.startswith("FP4 in hardware (2 conversions, 2 matrix instructions)")
 
 
@@ -98,7 +98,7 @@ def test_code_for_tensor_memory_is_by_design_whether_it_loads_or_not(library: Li
     library("alone", TENSOR_MEMORY, "100a")
     library("beside", TENSOR_MEMORY.replace("nvfp4_mla", "nvfp4_mla_2"), "100a", "120f")
     found = on_gb10(folder)
-    assert (found.answer, found.reservations) == ("yes", 0)
+    assert (found.answer, found.excepted) == ("yes", ())
     assert "by design" in found.because
     alone = on_gb10(folder / "alone.so")
     assert alone.answer == "no"
@@ -110,7 +110,7 @@ def test_a_library_that_does_not_load_is_named_and_most_that_do_not_load_are_no(
     library("good", BOTH, "120f")
     library("old1", PLAIN, "90")
     found = on_gb10(folder)
-    assert (found.answer, found.reservations) == ("reservation", 1)
+    assert (found.answer, found.excepted) == ("yes", ("1 fatbin",))
     assert "1 of 1 fatbin of old1.so" in found.because
     library("old2", PLAIN, "80")
     assert (on_gb10(folder).answer, on_gb10(folder).verdict) == ("no", "2 of 3 fatbins do not load")
@@ -138,11 +138,11 @@ def test_a_library_for_its_family_alone_is_lost_beside_one_that_loads(library: L
     found = on_gb10(folder)
     assert found.answer == "no"
     assert "infllm_ops.so" in found.because
-    assert scan.examine(folder, gpus=[Arch(12, 0)]).answers[0].answer == "reservation"
+    assert scan.examine(folder, gpus=[Arch(12, 0)]).answers[0].answer == "not-for-fp4"
 
 
 def test_code_that_is_built_for_the_right_target_is_not_to_be_built_for_it(library: Library) -> None:
-    folder = library("a", BOTH, "120a").parent
+    folder = library("a", CONVERTS, "120a").parent
     library("b", "#define NAME nvfp4_b\n" + CONVERTS.replace("nvfp4_quantize", "NAME").replace("1000", "1300"), "120a")
     found = scan.examine(folder, gpus=[Arch(12, 0)]).answers[0]
     assert found.answer == "reservation"
@@ -153,7 +153,7 @@ def test_a_wheel_for_another_processor_says_so(library: Library, tmp_path: Path)
     members = {"p/a.so": library("a", BOTH, "120f").read_bytes()}
     found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl", members)).answers
     assert [one.answer for one in found] == ["yes", "reservation"]
-    assert "x86-64" in found[1].because
+    assert (found[1].axis, "x86-64" in found[1].verdict) == (Axis.PROCESSOR, True)
     x86 = str(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl")
     assert [cli.run(["doctor", "--require", gpu, x86]) for gpu in ("sm_120:native", "gb10:native")] == [0, 1]
     found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_aarch64.whl", members)).answers
@@ -227,9 +227,9 @@ def test_code_for_tensor_memory_is_not_told_to_be_built_for_this_gpu(library: Li
     ("names", "driver", "level"),
     [
         (["compute_80"], "12.8", Level.RED),  # nvcc 13.0 writes PTX 9.0
-        (["compute_80"], "13.0", Level.YELLOW),
-        (["120f"], "12.8", Level.YELLOW),  # machine code: no compiler of the driver
-        (["120f"], "", Level.YELLOW),
+        (["compute_80"], "13.0", Level.OTHER),
+        (["120f"], "12.8", Level.OTHER),  # machine code: no compiler of the driver
+        (["120f"], "", Level.OTHER),
     ],
 )
 def test_a_driver_that_is_older_than_the_ptx_is_compared(

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from fp4patch import cli
 from fp4patch.binaries import device_code, scan
-from fp4patch.binaries.findings import Level
+from fp4patch.binaries.findings import Axis, Level
 from fp4patch.binaries.report import BinaryReport, Idle, LostKernel
 from fp4patch.commands.doctor_text import compiled_text
 from fp4patch.core.arch import GB10, GPUS, Arch
@@ -376,9 +376,9 @@ def test_a_kernel_that_converts_on_sm_100_alone_is_named(
     (tmp_path / "b.so").write_bytes(compiled(KEEPS, "100a", "120f").read_bytes())
     found = scan.examine(tmp_path)
     for verdict in found.answers:
-        assert (verdict.verdict.partition(",")[0], verdict.level) == (HARDWARE, Level.YELLOW)
-        assert "1 kernel (scale): 1 without the conversions to E2M1 of sm_100a" in verdict.because
-        assert says in verdict.because
+        assert (verdict.axis, verdict.level) == (Axis.CONVERTS, Level.YELLOW)
+        assert "1 kernel (scale): 1 without the conversions to E2M1 of sm_100a" in verdict.verdict
+        assert says in verdict.verdict
         assert verdict.todo
     (lost,) = lost_of(found)
     assert cli.run(["doctor", "--require", "sm_121:native", str(tmp_path)]) == 1
@@ -515,7 +515,7 @@ def test_fatbins_without_a_kernel_and_code_for_the_linker_are_not_missed(compile
     nothing, code = compiled("int none() { return 1; }", "80", "90"), compiled(PLAIN, "120f")
     (tmp_path / "both.o").write_bytes(code.read_bytes() + nothing.read_bytes())
     for answer in scan.examine(tmp_path / "both.o").answers:
-        assert (answer.verdict.partition(",")[0], answer.reservations) == (PLAIN_LOADS, 0)
+        assert (answer.verdict.partition(",")[0], answer.excepted) == (PLAIN_LOADS, ())
     alone = scan.examine(nothing)
     assert [answer.level for answer in alone.answers] == [Level.NONE, Level.NONE]
     assert "no kernel" in alone.answers[0].verdict

@@ -80,7 +80,7 @@ def test_a_command_is_read_as_nvcc_reads_it(doctor: Doctor, tmp_path: Path, flag
     (build / "here.rsp").write_text(FLAGS.format("121a"))
     (row,) = doctor("--for", "gb10", "--cuda", "13.0", build)[1]["projects"][0]["gpus"]
     assert row["answer"] == answer
-    assert says in " ".join(row["evidence"])
+    assert says in " ".join((row["verdict"], *row["evidence"]))
 
 
 def test_a_macro_of_the_command_decides(doctor: Doctor, tmp_path: Path) -> None:

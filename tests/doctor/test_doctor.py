@@ -140,7 +140,12 @@ ENCODER = re.compile(r"(inline __device__ uint32_t fp32_vec8?_to_e2m1\(.*?\{\n)"
     [
         ("#if __CUDA_ARCH__ == 1210\n  return 0;\n#endif\n", "12.9", "red", "conversions are left out"),
         ("#if __CUDA_ARCH__ == 1210\n  return 0;\n#endif\n", "13.0", "green", "NVFP4 native"),  # for 12.0f: 1200
-        ("#ifdef MINE\n  return 0;\n#endif\n", "13.0", "yellow", "NVFP4 native"),  # not decided by the files
+        (
+            "#ifdef MINE\n  return 0;\n#endif\n",
+            "13.0",
+            "yellow",
+            "4 conversions not decided by the files that were read",
+        ),
         ("  if (array[0] > 6) return 0;\n", "12.9", "green", "NVFP4 native"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_machine_whose_gpus_have_no_fp4_is_told_first(tmp_path: Path) -> None:
     console = Console(width=100)
     with console.capture() as said:
         console.print(report_text(DoctorReport(found), details=False))
-    assert said.get().startswith("✗ sm_89  no: the GPU has no FP4 instructions")
+    assert said.get().startswith("✗ sm_89  no (converts): the GPU has no FP4 instructions")
     assert examine(machine(tmp_path), [Arch(12, 1)]).answers == ()
     spark = tmp_path / "spark"
     spark.mkdir()

@@ -161,7 +161,9 @@ def test_what_ends_a_build_is_said_once_for_both_gpus(tmp_path: Path, capsys: py
     path = write(tmp_path / "p", Dockerfile=text) / "Dockerfile"
     assert cli.run(["doctor", "--for", "gb10,rtx-pro-6000", str(path)]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("✗ sm_121  no: the build ends\n✗ sm_120  no: the build ends\n")
+    assert out.startswith(
+        "✗ sm_121  no (driver and toolkit): the build ends\n✗ sm_120  no (driver and toolkit): the build ends\n"
+    )
     assert out.count("adds PTX for plain sm_121") == 1
     assert "-gencode arch=compute_121a,code=sm_121a in its place" in out
 
