@@ -134,7 +134,7 @@ SIZES = {
     "tree": 2_590,  # who brought a file; files that come and go; what a lost receipt said; a patched copy
     "proof": 5_560,  # a list of checks, and what a condition varies; layers
     "sass": 6_990,  # expressions; products of matrices, warps and blocks as SM12x has them; --run; host programs, races
-    "binaries": 2_752,  # remedies and GPUs by their names, as data
+    "binaries": 3_090,  # an answer is the worst of seven axes; processors, exceptions; remedies, GPUs by their names
     "doctor": 9_910,  # readers of build files, lists, recipes, machines' texts, models; what logs state
     "stack": 2_220,  # reading, merging, what a release has already, the plan
     "adapters": 1_069,

@@ -53,6 +53,11 @@ class _OneGpu:
         return [row for _, row in self.rows if row.loads != _NOTHING]
 
     @cached_property
+    def reached(self) -> int:
+        """Number of fatbins of which something loads."""
+        return sum(row.fatbins for row in self.loaded)
+
+    @cached_property
     def fatbins(self) -> Counter[str]:
         """Number of fatbins in each file."""
         return self._by_file(*LoadOutcome)
@@ -99,7 +104,7 @@ class _OneGpu:
         """Whether more fatbins are not built for this GPU than load, in as many files where FP4 works."""
         lost = [name for name, number in self.absent.items() if number > self.fatbins[name] / 2]
         files = {file.name for file, _ in self.rows}
-        more = self.absent.total() > sum(row.fatbins for row in self.loaded)
+        more = self.absent.total() > self.reached
         return more and not (self.mostly_native and 2 * len(lost) < len(files))
 
     @cached_property
@@ -146,6 +151,8 @@ def _loads(about: _OneGpu) -> Iterator[Observation]:
     elif about.mostly_absent:
         verdict = f"{about.absent.total():,} of {counted(about.fatbins.total(), 'fatbin')} do not load"
         yield observed(Level.RED, verdict, absent, _remedy(about, []))
+    elif about.absent.total() >= about.reached:
+        yield observed(Level.YELLOW, *absent)
     else:
         excepted = (counted(about.absent.total(), "fatbin"),) if names else ()
         by_driver = all(row.loads.endswith("(JIT)") for row in about.loaded)
@@ -260,7 +267,7 @@ def _tools(about: _OneGpu) -> Iterator[Observation]:
 def _processor(about: _OneGpu) -> Iterator[Observation]:
     """Yield that it is for another processor than that of the GPU's machine."""
     if why := about.report.wrong_processor(about.gpu):
-        yield Observation(Axis.PROCESSOR, Level.YELLOW, why)
+        yield Observation(Axis.PROCESSOR, Level.YELLOW, "it is for another processor", (why,))
 
 
 def _read(about: _OneGpu) -> Iterator[Observation]:
@@ -275,7 +282,7 @@ def _read(about: _OneGpu) -> Iterator[Observation]:
         if any(row.gpu == about.gpu for file in report.files for row in file.loading):
             verdict = "it has no device code but that of NVIDIA's profilers"
         yield observed(Level.NONE, verdict, (), remedies.of("no_code"))
-    elif report.sources > (0 if fp4 else sum(row.fatbins for row in about.loaded)):
+    elif report.sources > (0 if fp4 else about.reached):
         why = f"{sources} that it may compile: not judged"
         if not fp4:
             verdict = f"it compiles {sources} when it runs"

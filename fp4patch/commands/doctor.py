@@ -37,8 +37,9 @@ from fp4patch.core.errors import EXIT_REFUSED, UsageError
     "--require",
     metavar="WHAT",
     multiple=True,
-    help="Fail unless every compiled file has code for GPU, FP4 instructions (GPU:native), or what a variant makes"
-    " (GPU:variant=NAME); then :only=PATTERN or :except=PATTERN selects files.",
+    help="Fail unless every compiled file has code for GPU, FP4 works as a whole (GPU:fp4), every file has FP4"
+    " instructions (GPU:native), or what a variant makes (GPU:variant=NAME); then :only=PATTERN or :except=PATTERN"
+    " selects files.",
 )
 @click.option("--details", is_flag=True, help="List every file with its code, and a tree's patches.")
 @TRUST_TREE

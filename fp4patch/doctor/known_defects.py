@@ -105,8 +105,8 @@ def judged(report: BinaryReport, name: str) -> BinaryReport:
     ]
 
     def observed(defect: KnownDefect) -> Observation:
-        verdict, evidence = f"a known defect of {defect.subject} {version}", (f"{defect.found} ({defect.link})",)
-        return Observation(Axis.DEFECTS, Level.RED, verdict, evidence, defect.remedy)
+        verdict = f"a known defect of {defect.subject} {version}"
+        return Observation(Axis.DEFECTS, Level.RED, verdict, (f"{defect.found} ({defect.link})",), defect.remedy)
 
     def with_defect(answer: Answer) -> Answer:
         concerned = [defect for defect in defects if str(answer.gpu) in defect.gpus]

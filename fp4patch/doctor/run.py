@@ -242,8 +242,10 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
         if is_log:
             return _examine_text(name, text, question, on_step)
     if _is_python(name):
+        _without_requirements(question, "a Python")
         return DoctorReport(examine_machine(question, name))
     if is_recorded(name, question):
+        _without_requirements(question, "a release's source")
         return DoctorReport(trees=(recorded.examine_release(load().root, _release(name), question),))
     if not _is_published(name):
         return _examine_local(find(name), name, question, on_step)
@@ -253,9 +255,8 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
 
 def _examine_text(name: str, text: str, question: Question, on_step: OnProgress) -> DoctorReport:
     """Return the report on a log; of a text about a machine also its driver, its GPUs and its packages."""
+    _without_requirements(question, "a log")
     _without_effect(question, "a log")
-    if question.required:
-        raise UsageError("--require has no effect on a log", help="name what was built")
     found = machine_texts.read(text)
     if found is None:
         return DoctorReport(logs=(messages.examine(name, text, question.gpus if question.named else ()),))
@@ -287,7 +288,8 @@ def _examine_local(path: Path | None, name: str, question: Question, on_step: On
     is_archive = path and path.is_file() and unpacked.ARCHIVE.fullmatch(path.name) and not question.required
     if path and is_archive and unpacked.is_of_sources(path, projects.SOURCES, _COMPILED):
         return _examine_archive(path, question, on_step)
-    if path and not question.required and (checkpoint := model.read(path)):
+    if path and (checkpoint := model.read(path)):
+        _without_requirements(question, "a model")
         _without_effect(question, "a model")
         return DoctorReport(lists=(FindingsReport(name, tuple(model.findings(checkpoint, question.gpus))),))
     of_releases = _examine_recipe(path, question, on_step)
@@ -335,8 +337,7 @@ def _examine_list(
     name: str, releases: Sequence[inputs.Release], question: Question, on_step: OnProgress
 ) -> FindingsReport:
     """Return the report on a list of packages: for each that doctor knows, the answer for each GPU."""
-    if question.required:
-        raise UsageError("--require has no effect on a list of packages", help="name the release: PROJECT==VERSION")
+    _without_requirements(question, "a list of packages")
     projects = _projects()
     known_ones = [one for one in releases if one.project in projects or one.of]
     findings = [found for one in known_ones for found in _of_release(one, question, on_step)]
@@ -441,6 +442,13 @@ def _published(name: str, question: Question, on_step: OnProgress) -> Iterator[B
             concerned = replace(question, required=tuple(one for one in question.required if one.gpu in own))
             rows = requirements.judge(found, concerned)
             yield replace(found, requirements=rows, variant=variant_of(file))
+
+
+def _without_requirements(question: Question, what: str) -> None:
+    """Raise UsageError for requirements of an input that has no compiled code."""
+    if question.required:
+        kinds = "a wheel, a release of a package (PROJECT==VERSION), a library, a package's directory or an image"
+        raise UsageError(f"--require has no effect on {what}", help=f"it is about compiled code: name {kinds}")
 
 
 def _without_effect(question: Question, what: str) -> None:

@@ -110,8 +110,8 @@ def test_a_library_that_does_not_load_is_named_and_most_that_do_not_load_are_no(
     library("good", BOTH, "120f")
     library("old1", PLAIN, "90")
     found = on_gb10(folder)
-    assert (found.answer, found.excepted) == ("yes", ("1 fatbin",))
-    assert "1 of 1 fatbin of old1.so" in found.because
+    assert (found.answer, found.axis) == ("reservation", Axis.LOADS)
+    assert "1 of 1 fatbin of old1.so" in found.verdict
     library("old2", PLAIN, "80")
     assert (on_gb10(folder).answer, on_gb10(folder).verdict) == ("no", "2 of 3 fatbins do not load")
 
@@ -153,7 +153,7 @@ def test_a_wheel_for_another_processor_says_so(library: Library, tmp_path: Path)
     members = {"p/a.so": library("a", BOTH, "120f").read_bytes()}
     found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl", members)).answers
     assert [one.answer for one in found] == ["yes", "reservation"]
-    assert (found[1].axis, "x86-64" in found[1].verdict) == (Axis.PROCESSOR, True)
+    assert (found[1].axis, "x86-64" in found[1].because) == (Axis.PROCESSOR, True)
     x86 = str(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl")
     assert [cli.run(["doctor", "--require", gpu, x86]) for gpu in ("sm_120:native", "gb10:native")] == [0, 1]
     found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_aarch64.whl", members)).answers
@@ -200,6 +200,67 @@ def test_a_requirement_concerns_the_files_in_question(
     members = {"p/a.so": library("a", BOTH, "120f").read_bytes(), "p/hopper.so": library("h", PLAIN, "90").read_bytes()}
     path = wheel_of(tmp_path / "p-1-py3-none-any.whl", members)
     assert cli.run(["doctor", "--require", f"sm_121:native{files}", str(path)]) == (not met)
+
+
+@pytest.mark.parametrize(
+    ("sources", "gpu", "met"),
+    [
+        ({"a": (BOTH, "120f")}, "gb10", True),
+        ({"a": (BOTH, "120f"), "by_design": (TENSOR_MEMORY, "100a")}, "gb10", True),
+        ({"a": (BOTH, "120f"), "old": (PLAIN, "75")}, "gb10", True),  # of two files, one without FP4 code
+        ({"a": (BOTH, "120a")}, "gb10", False),
+        ({"a": (PLAIN, "120f")}, "gb10", False),
+        ({"stubs": (TENSOR_MEMORY, "100a", "120f")}, "gb10", False),
+    ],
+)
+def test_a_gate_for_fp4_leaves_out_what_is_by_design(
+    library: Library, sources: dict[str, tuple[str, ...]], gpu: str, *, met: bool
+) -> None:
+    *_, last = (library(name, *given) for name, given in sources.items())
+    assert cli.run(["doctor", "--require", f"{gpu}:fp4", str(last.parent)]) == (not met)
+
+
+def test_kernels_that_do_nothing_are_no_and_a_package_without_fp4_is_not_for_it(library: Library) -> None:
+    stubs = on_gb10(library("stubs", TENSOR_MEMORY, "100a", "120f"))
+    assert (stubs.answer, stubs.verdict) == ("no", "its FP4 kernels do nothing on it")
+    assert "build it" not in stubs.todo
+    other = on_gb10(library("other", PLAIN, "120f"))
+    assert (other.answer, other.said) == ("not-for-fp4", "not what this package is for")
+
+
+@pytest.mark.parametrize(("machine", "answer"), [(62, "reservation"), (183, "yes")])
+def test_a_library_for_another_processor_says_so(library: Library, machine: int, answer: str) -> None:
+    path = library("a", BOTH, "120f")
+    code = bytearray(path.read_bytes())
+    code[16:20] = bytes((3, 0, machine, 0))  # the type and the machine of an ELF header: a shared library for it
+    path.write_bytes(code)
+    assert on_gb10(path).answer == answer
+    assert scan.examine(path, gpus=[Arch(12, 0)]).answers[0].answer == "yes"
+    assert cli.run(["doctor", "--require", "gb10:fp4", str(path)]) == (answer != "yes")
+    assert cli.run(["doctor", "--require", "sm_120:fp4", str(path)]) == 0
+
+
+@pytest.mark.parametrize("name", ["build.log", "requirements.txt", "cutlass==4.2.1"])
+def test_what_nothing_can_be_required_of_says_what_can(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build.log").write_text("nothing\n")
+    (tmp_path / "requirements.txt").write_text("vllm==0.33.0\n")
+    assert cli.run(["doctor", "--require", "gb10:fp4", name]) == 2
+    assert "it is about compiled code: name a wheel" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_yes_is_one_line_with_what_is_excepted(library: Library, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = library("a", BOTH, "120f").parent
+    library("more", PLAIN, "120")
+    library("old", PLAIN, "75")
+    assert cli.run(["doctor", "--for", "gb10", str(folder)]) == 0
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first == "✓ sm_121  yes; 1 fatbin excepted"
+    assert second.startswith(str(folder)[:20])
+    assert cli.run(["doctor", "--for", "gb10", "--details", str(folder)]) == 0
+    assert "nothing loads of 1 of 1 fatbin of old.so" in capsys.readouterr().out
 
 
 def test_names_of_gpus_are_those_that_people_use() -> None:
