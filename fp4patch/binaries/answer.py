@@ -5,7 +5,7 @@ A fact that was not read makes no answer better, and code for a GPU makes up for
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -112,10 +112,13 @@ class _OneGpu:
         """All FP4 instructions of what loads and has any."""
         return total(row.code for row in self.of(LoadOutcome.NATIVE))
 
-    @cached_property
-    def native_kernels(self) -> int:
-        """Number of kernels that load with FP4 instructions, as far as machine code names them."""
-        return len({name for _, row in self.rows for name in row.native})
+    def is_few(self, kernels: Collection[str]) -> bool:
+        """Return whether kernels are fewer than those that load with FP4 instructions, and of less than half as many
+        functions: one may have a dozen instances. PTX names none.
+        """
+        native = {name for _, row in self.rows for name in row.native}
+        functions = [set(map(readable, names)) for names in (kernels, native)]
+        return len(kernels) < len(native) and 2 * len(functions[0]) < len(functions[1])
 
     @cached_property
     def missing_axis(self) -> Axis:
@@ -221,8 +224,7 @@ def _with_lost(about: _OneGpu, found: Observation) -> Iterator[Observation]:
     if about.missing and about.mostly_native and about.missing_axis is found.axis:
         why += _missing_why(about)
         excepted += [] if lost else [f"{counted(sum(row.fatbins for row in about.missing), 'fatbin')} for other GPUs"]
-    few = 2 * (len(lost) + sum(len(row.code.named) for row in unwritten)) < about.native_kernels
-    if few:
+    if about.is_few([*(kernel.name for kernel in lost), *(name for row in unwritten for name in row.code.named)]):
         yield replace(found, evidence=(*found.evidence, *why, *notes), excepted=tuple(excepted))
         return
     yield replace(found, evidence=(*found.evidence, *notes))

@@ -47,7 +47,7 @@ class Function:
         for node in self.nodes:
             match node:
                 case ast.Call(func=ast.Name(id=name), args=args) if name in self.begun:
-                    axis, level, sentence, *_ = [*self.begun[name], *args, *[ast.Constant("")] * 3]
+                    axis, level, sentence = [*self.begun[name], *args, *[ast.Constant("")] * 3][:3]
                     axes = [Axis[one] for one in _attributes(axis) if one in Axis.__members__] or FP4
                     levels = [Level[one] for one in _attributes(level) if one in Level.__members__]
                     for text in filter(None, self.texts(sentence, node)):
