@@ -23,15 +23,25 @@ class HostProgram:
     file: Path
     cubins: tuple[Cubin, ...]
 
-    def run(self, arguments: Sequence[int], arrays: Sequence[Array], *, races: bool = False) -> list[bytes]:
+    def run(
+        self,
+        arguments: Sequence[int],
+        arrays: Sequence[Array],
+        *,
+        races: bool = False,
+        unwritten: bool = False,
+        poison: int = Launch.poison,
+    ) -> list[bytes]:
         """Return the writable arrays after all launches, which run one after the other.
 
-        The program gets numbers as its arguments, addresses of the arrays among them. ``races`` is that of each launch.
+        The program gets numbers as its arguments, addresses of the arrays among them. ``races``, ``unwritten`` and
+        ``poison`` are those of each launch.
         SassError if it launches nothing, or a launch is no kernel of these cubins or cannot be executed.
         """
         launched = False
         for cubin, kernel, launch in self._launches(arguments):
-            stored = iter(cubin.execute(kernel, replace(launch, arrays=tuple(arrays), races=races)))
+            given = replace(launch, arrays=tuple(arrays), races=races, unwritten=unwritten, poison=poison)
+            stored = iter(cubin.execute(kernel, given))
             arrays = [replace(one, content=next(stored)) if one.writable else one for one in arrays]
             launched = True
         if not launched:

@@ -1,9 +1,10 @@
 """Whole layers: vLLM's own, of a real tree, and small ones that are wrong in each way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from verified import subject
 
@@ -13,11 +14,13 @@ from fp4patch.catalog.probe import Layer, ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.results import Verdict
 from fp4patch.core.store import Store, cache_dir
-from fp4patch.proof.layers import execute_layers
+from fp4patch.proof.layers import _COMPUTES, execute_layers
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.subject import Means, Probes, Subject
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView, nothing_to_show
+from fp4patch.reference.formats import bfloat16, e4m3_decode
+from fp4patch.sass import Array, HostProgram
 
 A121 = Arch.parse("sm_121a")
 SMALL = """
@@ -99,3 +102,32 @@ def test_vllms_layer_equals_numpys(pristine_tree: Callable[[str, str], Path], to
     assert row.error == ""
     assert [check.detail for check in row.checks] == ["none of 19,728 bytes differ"]
     assert row.verdict is Verdict.PASS
+
+
+class Multiplies(HostProgram):
+    """A program that multiplies in float32, as its arguments and arrays are described."""
+
+    wrong = 0
+
+    def run(self, arguments: Sequence[int], arrays: Sequence[Array], **_: object) -> list[bytes]:
+        """Return the product, with so many wrong results."""
+        m, n, k = arguments[:3]
+        a, b = (
+            e4m3_decode(np.frombuffer(one.content, np.uint8).reshape(rows, k))
+            for one, rows in zip(arrays[:2], (m, n), strict=True)
+        )
+        of_a = np.frombuffer(arrays[2].content, "<f4").reshape(k // 128, m)
+        of_b = np.frombuffer(arrays[3].content, "<f4").reshape(n // 128, k // 128)
+        blocks = [slice(first, first + 128) for first in range(0, k, 128)]
+        total = np.zeros((m, n), np.float32)
+        for number, block in enumerate(blocks):
+            total += a[:, block] @ b[:, block].T * of_a[number][:, None] * np.repeat(of_b[:, number], 128)
+        total.ravel()[: self.wrong] += np.abs(total).max() / 64
+        return [(bfloat16(total).view("<u4") >> 16).astype("<u2").tobytes()]
+
+
+@pytest.mark.parametrize("wrong", [0, 3])
+def test_a_product_of_fp8_is_right_within_rounding(wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Multiplies, "wrong", wrong)
+    found = _COMPUTES["fp8-block-linear"](Multiplies(Path(), ()), 5, 256, 384)
+    assert found == (wrong, f"{wrong} of 1,280 results are beyond rounding")

@@ -26,6 +26,9 @@ template <> struct ScalarOf<torch::headeronly::ScalarType::BFloat16> { using Typ
 template <> struct ScalarOf<torch::headeronly::ScalarType::Float> { using Type = float; };
 namespace torch {
 namespace stable {
+struct Device {
+  int index() const { return 0; }
+};
 struct Tensor {
   void* data = nullptr;
   std::vector<std::int64_t> sizes;
@@ -38,12 +41,12 @@ struct Tensor {
   std::int64_t size(int d) const { return sizes.at(d); }
   std::int64_t stride(int d) const { std::int64_t n = 1; for (std::size_t i = d + 1; i < sizes.size(); ++i) n *= sizes[i]; return n; }
   void* data_ptr() const { return data; }
-  int device() const { return 0; }
+  Device device() const { return {}; }
   template <typename T> T const* const_data_ptr() const { return static_cast<T const*>(data); }
   template <typename T> T* mutable_data_ptr() const { return static_cast<T*>(data); }
   int get_device_index() const { return 0; }
 };
-inline Tensor empty(std::int64_t bytes, headeronly::ScalarType, std::nullopt_t, int) { return {std::malloc(bytes ? bytes : 1), {bytes}}; }
+inline Tensor empty(std::int64_t bytes, headeronly::ScalarType, std::nullopt_t, Device) { return {std::malloc(bytes ? bytes : 1), {bytes}}; }
 namespace accelerator { struct DeviceGuard { explicit DeviceGuard(int) {} }; }
 }  // namespace stable
 }  // namespace torch
