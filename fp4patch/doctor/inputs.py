@@ -64,6 +64,8 @@ class Release:
     """Processors for which it is installed."""
     of: str = ""
     """What installs it, if the file is no list: ``FROM vllm/vllm-openai:v0.15.1``."""
+    image: str = ""
+    """Image that holds it; empty if none does."""
     is_built: bool = False
     """True if it is compiled from its source."""
     arch_list: str = ""

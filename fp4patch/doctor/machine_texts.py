@@ -132,6 +132,8 @@ def findings(found: MachineText) -> Iterator[Finding]:
         yield Finding(Level.NONE, "driver", unknown, "nvidia-smi tells it")
         yield from gpus.examine(replace(found.driver, cuda="99.9"), "")[1:] if found.driver.gpus else ()
     else:
-        yield from gpus.examine(found.driver, found.torch_cuda)
+        every = gpus.examine(replace(found.driver, gpus=tuple(dict.fromkeys(found.driver.gpus))), found.torch_cuda)
+        # A GPU that is not known by its name is one.
+        yield from (one for one in every if one.cause != "no_gpu" or not found.unnamed)
     for name in found.unnamed:
         yield Finding(Level.NONE, name, "its architecture is not known by this name", "name it: --for sm_120")

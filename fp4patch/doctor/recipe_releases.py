@@ -46,7 +46,7 @@ _TAKES_WORD = frozenset(
 """Options of git that take the next word."""
 _CHANGES = frozenset(("apply", "am", "cherry-pick", "merge", "revert", "pull", "rebase"))
 """Commands of git after which a tree is not that of its tag."""
-_INDEXES = re.compile(r"(?:-i|--index-url|--extra-index-url|-f|--find-links|--index|--default-index)(?:=.*)?")
+_INDEXES = re.compile(r"-i|--index-url|--extra-index-url|-f|--find-links|--index|--default-index")
 _INDEX_VARIABLES = re.compile(r"(?:PIP|UV)_(?:EXTRA_INDEX_URL|INDEX_URL|INDEX|DEFAULT_INDEX|FIND_LINKS)")
 _PRECOMPILED = re.compile(r"\w+_USE_PRECOMPILED")
 _OWN_SCRIPTS = ("setup.py", "use_existing_torch.py")
@@ -102,11 +102,8 @@ def releases(found: Read) -> tuple[Release, ...]:
         release = _of_clone(clone)
         recipe.found[release.project] = release
         recipe.replaced |= {(release.project, clone.builds.image)} if clone.builds else set()
-    kept = (one for one in of_images if (one.project, one.of.removeprefix(_OF_IMAGE)) not in recipe.replaced)
+    kept = (one for one in of_images if (one.project, one.image) not in recipe.replaced)
     return (*kept, *recipe.found.values())
-
-
-_OF_IMAGE = "image "
 
 
 def _run(command: Command) -> Iterator[Image]:
@@ -125,21 +122,25 @@ def _of_image(image: Image) -> Release | None:
     matched = _IMAGE.fullmatch(text)
     own, tag = (matched[1], matched[2] or "") if matched else (text, "")
     project = _projects_of_images().get(own, "")
-    of = _OF_IMAGE + text
+    of = f"image {text}"
     if not project:
         is_base = "/" not in own or own.startswith(("nvidia/cuda", "ghcr.io/astral-sh/uv")) or own == "scratch"
         is_base = is_base or (cuda_of_image(text) and not image.name.unknown)
         why = UNKNOWN_IMAGE if not image.name.unknown else f"{image.name.unknown} is not known"
-        return None if is_base else Release(text, "", image.line, why if image.final else OF_ANOTHER_STAGE, of=of)
+        return (
+            None
+            if is_base
+            else Release(text, "", image.line, why if image.final else OF_ANOTHER_STAGE, of=of, image=text)
+        )
     if not image.final:
-        return Release(project, "", image.line, OF_ANOTHER_STAGE, of=of)
+        return Release(project, "", image.line, OF_ANOTHER_STAGE, of=of, image=text)
     release = _TAG.fullmatch(tag)
     if image.name.unknown or not release:
         starts = not image.name.unknown and _TAG.match(tag)
-        return Release(project, "", image.line, OTHER_BUILD if starts else NO_RELEASE, of=of)
+        return Release(project, "", image.line, OTHER_BUILD if starts else NO_RELEASE, of=of, image=text)
     processor = _PROCESSORS.get(release[2], release[2])
     machines = (processor,) if processor else inputs.MACHINES
-    return Release(project, release[1], image.line, machines=machines, of=of)
+    return Release(project, release[1], image.line, machines=machines, of=of, image=text)
 
 
 @cache
@@ -231,7 +232,10 @@ def _clone_at(recipe: _Recipe, path: str) -> _Clone | None:
 
 def _installed(recipe: _Recipe, command: Command, named: Sequence[str]) -> None:
     words = [word.text for word in command.words]
-    given = [*filter(_INDEXES.fullmatch, words), *filter(_INDEX_VARIABLES.fullmatch, command.environment)]
+    given = [
+        name for name, one in command.environment.items() if _INDEX_VARIABLES.fullmatch(name) and not _is_pypi(one)
+    ]
+    given += [word for word, after in zip(words, (*words[1:], ""), strict=True) if _is_index(word, after)]
     why = inputs.CONDITION if command.condition else inputs.INDEX if given else ""
     for text in named or ((".",) if words[1:2] == ["build"] else ()):
         url = text.partition(" @ ")[2].strip() or text
@@ -249,6 +253,18 @@ def _installed(recipe: _Recipe, command: Command, named: Sequence[str]) -> None:
             re.sub(r"\s*[=<>!~].*", "", text), command.line
         ):
             _add(recipe, replace(release, version="", why=release.why or why) if why else release, command)
+
+
+def _is_index(word: str, after: str) -> bool:
+    """Return whether an option names an index that is not PyPI."""
+    option, _, value = word.partition("=")
+    return bool(_INDEXES.fullmatch(option)) and not _is_pypi(value or after)
+
+
+def _is_pypi(address: str) -> bool:
+    from pypi_simple import PYPI_SIMPLE_ENDPOINT  # noqa: PLC0415 - few recipes name an index
+
+    return address.rstrip("/") == PYPI_SIMPLE_ENDPOINT.rstrip("/")
 
 
 def _add(recipe: _Recipe, release: Release, command: Command) -> None:

@@ -238,7 +238,7 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
     if (is_log or name.endswith((".yml", ".yaml"))) and (name == "-" or Path(name).is_file()):
         text = messages.text_of(name)
         if (releases := inputs.read(name, text)) is not None:
-            return DoctorReport(lists=(_examine_list(name, releases, question, on_step),))
+            return DoctorReport(lists=tuple(filter(None, [_examine_list(name, releases, question, on_step)])))
         if is_log:
             return _examine_text(name, text, question, on_step)
     if _is_python(name):
@@ -280,7 +280,7 @@ def _examine_recipe(path: Path | None, question: Question, on_step: OnProgress) 
     releases = recipe_releases.read(path.name, projects.text_of(path))
     if not releases:
         return DoctorReport()
-    return DoctorReport(lists=(_examine_list(str(path), releases, question, on_step),))
+    return DoctorReport(lists=tuple(filter(None, [_examine_list(str(path), releases, question, on_step)])))
 
 
 def _examine_local(path: Path | None, name: str, question: Question, on_step: OnProgress) -> DoctorReport:
@@ -335,11 +335,16 @@ def _without_idle(report: DoctorReport) -> DoctorReport:
 
 def _examine_list(
     name: str, releases: Sequence[inputs.Release], question: Question, on_step: OnProgress
-) -> FindingsReport:
-    """Return the report on a list of packages: for each that doctor knows, the answer for each GPU."""
+) -> FindingsReport | None:
+    """Return the report on a list of packages: for each that doctor knows, the answer for each GPU.
+
+    None: a recipe that installs none of them.
+    """
     _without_requirements(question, "a list of packages")
     projects = _projects()
-    known_ones = [one for one in releases if one.project in projects or one.of]
+    known_ones = [one for one in releases if one.project in projects or one.image]
+    if not known_ones and any(one.of for one in releases):
+        return None
     findings = [found for one in known_ones for found in _of_release(one, question, on_step)]
     if not findings:
         told = f"none of its {len(releases)} packages is one that doctor knows"
@@ -354,7 +359,7 @@ def _of_release(release: inputs.Release, question: Question, on_step: OnProgress
     gpus_ = tuple(gpu for gpu in question.gpus if ("aarch64" if gpu == GB10 else "x86_64") in release.machines)
     if release.why or not gpus_:
         help_text = f"name what is installed: its release ({release.project}==VERSION), its wheel, or the Python"
-        help_text = f"name the image: fp4patch doctor {release.project}" if "/" in release.project else help_text
+        help_text = f"name the image: fp4patch doctor {release.image}" if release.image else help_text
         why = release.why or f"it is installed on {listed(release.machines) or 'no Linux'} alone"
         yield Finding(Level.NONE, subject, f"{place}: not judged, {why}", help_text)
         return

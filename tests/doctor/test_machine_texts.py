@@ -108,6 +108,9 @@ def test_what_is_not_known_is_named() -> None:
     said = [(one.subject, one.level) for one in machine_texts.findings(found)]
     assert said[0] == ("driver", Level.NONE)
     assert said[-1] == ("NVIDIA Thing9", Level.NONE)
+    only = machine_texts.read(SMI.replace("NVIDIA GB10   ", "NVIDIA Thing9").replace("GeForce RTX 5090 ...", "Thing8"))
+    assert only
+    assert [one.level for one in machine_texts.findings(only)] == [Level.GREEN, Level.NONE, Level.NONE]
     failed = machine_texts.read("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n")
     assert failed
     assert [one.level for one in machine_texts.findings(failed)] == [Level.RED]

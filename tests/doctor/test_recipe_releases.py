@@ -40,6 +40,8 @@ def found(text: str, name: str = "Dockerfile") -> list[tuple[str, str, int, str]
         (f"{CUDA}ARG V\nRUN pip install vllm==$V\n", [("vllm", "", 3, "$V is not known")]),
         (f"{CUDA}ARG V=0.11.0\nRUN pip install vllm==$V\n", [("vllm", "0.11.0", 3, "")]),
         (f"{CUDA}RUN pip install --extra-index-url https://a.example vllm==0.11.0\n", [("vllm", "", 2, inputs.INDEX)]),
+        (f"{CUDA}RUN pip install -i https://pypi.org/simple/ vllm==0.11.0\n", [("vllm", "0.11.0", 2, "")]),
+        (f"{CUDA}ENV PIP_INDEX_URL=https://a.example\nRUN pip install vllm==1\n", [("vllm", "", 3, inputs.INDEX)]),
         (f"{CUDA}RUN test -f a && pip install vllm==0.11.0 || true\n", [("vllm", "", 2, inputs.CONDITION)]),
         (f"{CUDA}RUN echo pip install vllm==0.11.0\n", []),
         (f"{CUDA}RUN pip install git+{VLLM}@v0.17.1\n", [("vllm", "0.17.1", 2, "")]),
@@ -120,6 +122,19 @@ def test_the_record_of_a_release_answers_for_its_tag(
     (tmp_path / "Dockerfile").write_text(text)
     assert cli.run(["doctor", str(tmp_path / "Dockerfile")]) == status
     assert says in " ".join(capsys.readouterr().out.split())
+
+
+def test_packages_that_doctor_does_not_know_are_not_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Dockerfile").write_text(f"{CUDA}RUN pip install numpy==2.3.4\n")
+    assert cli.run(["doctor", str(tmp_path / "Dockerfile")]) == 1
+    assert "numpy" not in capsys.readouterr().out
+    (tmp_path / "Dockerfile").write_text("FROM vllm/vllm-openai:latest\nRUN pip install numpy==2.3.4\n")
+    assert cli.run(["doctor", str(tmp_path / "Dockerfile")]) == 1
+    out = capsys.readouterr().out
+    assert "name the image: fp4patch doctor vllm/vllm-openai:latest" in out
+    assert "numpy" not in out
 
 
 def test_docker_runs_an_image_in_a_script() -> None:
