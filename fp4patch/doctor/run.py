@@ -363,11 +363,21 @@ def _of_release(release: inputs.Release, question: Question, on_step: OnProgress
         why = release.why or f"it is installed on {listed(release.machines) or 'no Linux'} alone"
         yield Finding(Level.NONE, subject, f"{place}: not judged, {why}", help_text)
         return
-    own = replace(question, gpus=gpus_)
+    if release.is_built:
+        yield from _of_one(release, subject, place, replace(question, gpus=gpus_), on_step)
+        return
+    # An index may have the wheel for one processor alone.
+    for gpus_of in ([gpu for gpu in gpus_ if gpu != GB10], [gpu for gpu in gpus_ if gpu == GB10]):
+        if gpus_of:
+            yield from _of_one(release, subject, place, replace(question, gpus=tuple(gpus_of)), on_step)
+
+
+def _of_one(release: inputs.Release, subject: str, place: str, own: Question, on_step: OnProgress) -> Iterator[Finding]:
+    """Yield the answers of a release for GPUs of one processor; of one that is compiled, for all."""
     try:
         if release.is_built:
-            asked = question.asked or _list(release.arch_list)
-            own = replace(own, asked=asked, cuda=question.cuda or release.cuda)
+            asked = own.asked or _list(release.arch_list)
+            own = replace(own, asked=asked, cuda=own.cuda or release.cuda)
             found = DoctorReport(trees=(recorded.examine_release(load().root, _release(subject), own),))
         else:
             found = examine(subject, own, on_step=on_step)
