@@ -57,10 +57,9 @@ def doctor(
 
     A PATH is a source tree, any CUDA project, a configured build, a Dockerfile, a wheel, a .so, a cubin or another file
     with device code, a directory of them, an installed package, the name of an image, a release (vllm==0.33.0), a
-    Python or virtual environment, a list of packages (requirements.txt, environment.yml, output of pip freeze or
-    conda list), the text of nvidia-smi or collect_env, a model's directory, an archive of sources, or a log (- is standard
-    input). Of an image or a directory by `fp4patch build`, the labels and the
-    proof are checked too.
+    Python or virtual environment, a list of packages (requirements.txt, environment.yml, output of pip freeze or conda
+    list), the text of nvidia-smi or collect_env, a model's directory, an archive of sources, or a log (- is standard
+    input). Of an image or a directory by `fp4patch build`, the labels and the proof are checked too.
 
     Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would, in a
     sandbox of the kernel.

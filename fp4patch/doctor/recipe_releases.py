@@ -233,7 +233,9 @@ def _clone_at(recipe: _Recipe, path: str) -> _Clone | None:
 def _installed(recipe: _Recipe, command: Command, named: Sequence[str]) -> None:
     words = [word.text for word in command.words]
     given = [
-        name for name, one in command.environment.items() if _INDEX_VARIABLES.fullmatch(name) and not _is_pypi(one)
+        name
+        for name, one in command.environment.items()
+        if _INDEX_VARIABLES.fullmatch(name) and not _is_pypi(one.value.text)
     ]
     given += [word for word, after in zip(words, (*words[1:], ""), strict=True) if _is_index(word, after)]
     why = inputs.CONDITION if command.condition else inputs.INDEX if given else ""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pypi_simple import PYPI_SIMPLE_ENDPOINT
 
 from fp4patch import cli
 from fp4patch.doctor import inputs, recipe_releases
@@ -40,7 +41,7 @@ def found(text: str, name: str = "Dockerfile") -> list[tuple[str, str, int, str]
         (f"{CUDA}ARG V\nRUN pip install vllm==$V\n", [("vllm", "", 3, "$V is not known")]),
         (f"{CUDA}ARG V=0.11.0\nRUN pip install vllm==$V\n", [("vllm", "0.11.0", 3, "")]),
         (f"{CUDA}RUN pip install --extra-index-url https://a.example vllm==0.11.0\n", [("vllm", "", 2, inputs.INDEX)]),
-        (f"{CUDA}RUN pip install -i https://pypi.org/simple/ vllm==0.11.0\n", [("vllm", "0.11.0", 2, "")]),
+        (f"{CUDA}RUN pip install -i {PYPI_SIMPLE_ENDPOINT} vllm==0.11.0\n", [("vllm", "0.11.0", 2, "")]),
         (f"{CUDA}ENV PIP_INDEX_URL=https://a.example\nRUN pip install vllm==1\n", [("vllm", "", 3, inputs.INDEX)]),
         (f"{CUDA}RUN test -f a && pip install vllm==0.11.0 || true\n", [("vllm", "", 2, inputs.CONDITION)]),
         (f"{CUDA}RUN echo pip install vllm==0.11.0\n", []),
