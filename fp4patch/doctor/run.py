@@ -190,6 +190,8 @@ def find(name: str) -> Path | None:
         return None
     try:
         if name and Path(name).exists():
+            if not (Path(name).is_file() or Path(name).is_dir()):
+                raise UsageError(f"{name} is no file and no directory", help="copy its content to a file, or use -")
             return Path(name)
     except OSError as error:
         raise UsageError(f"cannot look at {name}: {error.strerror}", help="check its permissions") from None

@@ -1,5 +1,6 @@
 """Releases that recipes install: by their images, by pip, by git; and what is not certain about them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,12 @@ def test_packages_that_doctor_does_not_know_are_not_asked_for(
     out = capsys.readouterr().out
     assert "name the image: fp4patch doctor vllm/vllm-openai:latest" in out
     assert "numpy" not in out
+
+
+def test_a_pipe_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "Dockerfile")
+    assert cli.run(["doctor", str(tmp_path / "Dockerfile")]) == 2
+    assert "is no file and no directory" in capsys.readouterr().err
 
 
 def test_docker_runs_an_image_in_a_script() -> None:
