@@ -1,7 +1,7 @@
 """Capabilities for which FlashInfer's kernel is chosen for a head of 128 with CUDA 13 or later.
 
-With a smaller or a larger head, or CUDA 12, it must be chosen on SM90 alone, on request and by default alike; and the kernel in
-CuteDSL, on request, on SM10x alone.
+With a smaller or a larger head, or CUDA 12, it must be chosen on SM90 alone, on request and by default alike; and the
+kernel in CuteDSL, on request, on SM10x alone.
 """
 
 import __future__
