@@ -143,6 +143,9 @@ def read_stack(folder: Path, targets: Collection[str]) -> Stack:
     """Return the stack of a directory. ManifestError carries every problem of all of its files."""
     folder = folder.resolve()
     reader, path = Reader(folder), folder / TABLE
+    for name in (TABLE, SERIES):
+        if not (folder / name).resolve().is_relative_to(folder):
+            raise UsageError(f"{folder / name} is a link out of the stack", help="put the file itself there")
     table = (reader.read(Table, path) if path.is_file() else None) or Table()
     if table.target and table.target not in targets:
         reader.wrong(path, ("target",), f"one of {', '.join(targets)}", table.target)
@@ -160,7 +163,7 @@ def read_stack(folder: Path, targets: Collection[str]) -> Stack:
         raise ManifestError(
             f"{folder} is not a stack that can be applied",
             problems=reader.problems,
-            help="`fp4patch new-patch` adds a patch to a stack, and leaves out what no tree takes",
+            help="mend what is named; `fp4patch new-patch --stack` adds a patch without its tests and documents",
         )
     return Stack(outside.as_name(folder.name), folder, table.target, tuple(patches))
 
@@ -169,7 +172,7 @@ def _by_name(folder: Path) -> Iterator[str]:
     if not folder.is_dir():
         raise UsageError(f"{folder} is no directory", help="name the directory of a stack, or of a patch")
     for path in sorted(folder.iterdir()):
-        if (path.is_file() and path.suffix in SUFFIXES) or (path / "patch.toml").is_file():
+        if path.suffix in SUFFIXES or (path / "patch.toml").is_file():  # a link to nowhere is a patch that is missing
             yield path.name
 
 
@@ -236,10 +239,13 @@ def _patches(
             return
     digest = sha256(content).hexdigest()
     if notes.sha256 not in ("", digest):
-        reader.wrong(reader.root / TABLE, ("patches", file, "sha256"), f"that of the file, {digest}", notes.sha256)
+        key = ("patches", file, "sha256")
+        reader.wrong(
+            reader.root / TABLE, key, f"that of the file, {digest}", notes.sha256, "the file was changed since"
+        )
     for commit in commits:
         for reason in commit.refused:
-            reader.wrong(path, (), "changes of texts inside the tree", reason, "leave it out: `fp4patch new-patch`")
+            reader.wrong(path, (), "changes of texts inside the tree", reason, "take this file out of the patch")
     stem = outside.as_name(path.name if path.is_dir() else path.stem)
     names = [stem] if len(commits) == 1 else [f"{stem}-{number}" for number in range(1, len(commits) + 1)]
     yield from (StackPatch(name, file, digest, c, notes) for name, c in zip(names, commits, strict=True))

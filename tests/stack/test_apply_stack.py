@@ -1,6 +1,7 @@
 """``apply --with STACK``: patches that build on each other, with and without a variant, in and out to the byte."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -84,6 +85,35 @@ def test_a_directory_can_have_any_name(fp4patch: Command, tree: Path, stack: Pat
     assert fp4patch("status", tree).status == 0
     assert fp4patch("revert", tree).status == 0
     assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("kind", ["link to nowhere", "pipe", "directory"])
+def test_no_patch_is_left_out_in_silence(fp4patch: Command, tree: Path, stack: Path, kind: str) -> None:
+    other = stack / "0003-other.patch"
+    match kind:
+        case "pipe":
+            os.mkfifo(other)
+        case "directory":
+            other.mkdir()
+        case _:
+            other.symlink_to("gone")
+    before = snapshot(tree)
+    refused = fp4patch("apply", "--with", stack, tree)
+    assert refused.status == 1
+    assert "0003-other.patch" in refused.err
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("name", ["series", "stack.toml"])
+def test_nothing_outside_of_the_stack_is_read(
+    fp4patch: Command, tree: Path, stack: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "secret").write_text("root:x:0\n")
+    (stack / name).symlink_to(tmp_path / "secret")
+    refused = fp4patch("apply", "--with", stack, tree)
+    assert refused.status == 2
+    assert "link out of the stack" in refused.err
+    assert "x:0" not in refused.err
 
 
 def test_what_fp4patch_put_in_is_not_in_the_release(fp4patch: Command, tree: Path, stack: Path) -> None:
