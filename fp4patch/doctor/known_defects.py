@@ -1,6 +1,7 @@
 """Defects of released packages by their versions, and lists that a PyTorch refuses: records/known.toml."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
+from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Answer, Axis, Finding, Level, Observation
 from fp4patch.binaries.known_programs import read_table
 from fp4patch.binaries.report import BinaryReport
@@ -19,6 +21,7 @@ from fp4patch.core.release import covers, is_version
 from fp4patch.doctor.host import Host
 
 RECORD = "records/known.toml"
+WHEELS = "records/wheels.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +94,44 @@ def _is_beside(host: Host, requirement: str) -> bool:
     return bool(installed and wanted.specifier.contains(installed.version, prereleases=True))
 
 
+@cache
+def _answered(root: Path) -> Mapping[str, Mapping[str, str]]:
+    """Return the recorded answers of published wheels, by the name of the file and the GPU."""
+    file = root / WHEELS
+    return json.loads(file.read_text(encoding="utf-8"))["wheels"] if file.is_file() else {}
+
+
+def release_with_fp4(name: str, gpu: Arch) -> str:
+    """Return the release of a wheel's project, nearest to its own, whose wheel is recorded to answer yes for a GPU.
+
+    A later one is preferred. Empty if none is recorded, or for a file that is no wheel.
+    """
+    try:
+        project, version, *_ = parse_wheel_filename(Path(name).name)
+    except InvalidWheelFilename:
+        return ""
+    wheels = ((parse_wheel_filename(wheel), answers) for wheel, answers in _answered(load().root).items())
+    found = {own for (of, own, *_), answers in wheels if of == project and answers.get(str(gpu)) == "yes"} - {version}
+    later = [one for one in found if one > version]
+    nearest = min(later, default=max(found, default=None))
+    return f"{project}=={nearest}" if nearest else ""
+
+
+def _with_release(report: BinaryReport, name: str) -> BinaryReport:
+    """Return the report on a wheel with the release that answers yes as the next step of each no, if one is recorded.
+
+    A build of one's own comes after that: a release is there.
+    """
+
+    def stepped(answer: Answer) -> Answer:
+        release = release_with_fp4(name, answer.gpu) if answer.level is Level.RED else ""
+        todo = remedies.of("release_with_fp4", release=release, gpu=answer.gpu)
+        seen = (replace(one, todo=todo) if one is answer.deciding else one for one in answer.observations)
+        return Answer(answer.gpu, tuple(seen)) if release else answer
+
+    return replace(report, answers=tuple(map(stepped, report.answers)))
+
+
 def judged(report: BinaryReport, name: str) -> BinaryReport:
     """Return the report on a wheel with the red defects of its release, by its name, as answers."""
     try:
@@ -112,4 +153,4 @@ def judged(report: BinaryReport, name: str) -> BinaryReport:
         concerned = [defect for defect in defects if str(answer.gpu) in defect.gpus]
         return answer.beside(*map(observed, concerned))
 
-    return replace(report, answers=tuple(map(with_defect, report.answers)))
+    return _with_release(replace(report, answers=tuple(map(with_defect, report.answers))), name)

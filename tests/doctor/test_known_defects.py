@@ -7,13 +7,15 @@ import pytest
 from cubins import wheel_of
 from host_on_disk import distribution, machine
 from packaging.specifiers import SpecifierSet
+from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from fp4patch.binaries import scan
-from fp4patch.binaries.findings import Level
+from fp4patch.binaries.findings import ANSWERS, Answer, Axis, Level, Observation
+from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GB10, Arch
-from fp4patch.doctor import packages
+from fp4patch.doctor import known_defects, packages
 from fp4patch.doctor.known_defects import examine, judged, read, refused_by_pytorch
 
 
@@ -138,3 +140,40 @@ def test_a_wheel_has_the_defects_of_its_release(tmp_path: Path, name: str, gpu: 
     (answer,) = judged(scan.examine(path, gpus=[gpu]), name).answers
     assert answer.level is level
     assert bool(answer.todo and "cutlass-dsl" in answer.todo) == (level is Level.RED)
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [
+        ("vllm-0.11.0-cp38-abi3-manylinux1_x86_64.whl", "vllm==0.20.0"),  # the next one that does
+        ("vllm-0.34.0-cp38-abi3-manylinux1_x86_64.whl", "vllm==0.33.0"),  # else the last one before
+        ("vllm-0.20.0-cp38-abi3-manylinux1_x86_64.whl", "vllm==0.33.0"),  # never the same one
+        ("other-0.11.0-py3-none-any.whl", ""),
+        ("vllm.so", ""),
+    ],
+)
+def test_the_nearest_release_that_answers_yes_is_named(
+    name: str, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheels = {
+        "vllm-0.15.0-cp38-abi3-manylinux_2_31_x86_64.whl": {"sm_120": "reservation", "sm_121": "no"},
+        "vllm-0.20.0-cp38-abi3-manylinux_2_31_x86_64.whl": {"sm_120": "yes", "sm_121": "reservation"},
+        "vllm-0.20.0-cp38-abi3-manylinux_2_31_aarch64.whl": {"sm_121": "yes"},
+        "vllm-0.33.0-cp38-abi3-manylinux_2_28_aarch64.whl": {"sm_121": "yes"},
+    }
+    monkeypatch.setattr(known_defects, "_answered", lambda _root: wheels)
+    assert known_defects.release_with_fp4(name, GB10) == release
+    for level in (Level.RED, Level.YELLOW):
+        seen = Observation(Axis.LOADS, level, "nothing loads", todo="build it for sm_120f")
+        (answer,) = judged(BinaryReport(name, 1, 1, (), (Answer.of(GB10, seen),)), name).answers
+        expected = f"install {release}, whose wheel answers yes for sm_121" if release else seen.todo
+        assert answer.todo == (expected if level is Level.RED else seen.todo)
+
+
+def test_the_record_of_wheels_has_answers_of_wheels() -> None:
+    record = known_defects._answered(load().root)
+    assert record
+    for name, answers in record.items():
+        assert parse_wheel_filename(name)
+        assert answers.keys() <= {"sm_120", "sm_121"}
+        assert set(answers.values()) <= set(ANSWERS.values())

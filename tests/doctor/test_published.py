@@ -160,10 +160,16 @@ def test_the_table_of_wheels_has_a_line_for_each_processor(
         "# Wheels\n\n| wheel | targets | sm_120 | sm_121 |\n|---|---|---|---|\n| other-1 | none | x | y |\n"
     )
     monkeypatch.setattr(wheels, "PAGE", page)
+    monkeypatch.setattr(wheels, "RECORD", tmp_path / "wheels.json")
     with index(published, []) as url:
         monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple")
         wheels.main(["fp4thing==2.0"])
     intel, arm, other = page.read_text().splitlines()[4:]
     assert intel.startswith("| fp4thing-2.0 | sm_120a ×1 | **yes**: FP4 in hardware")
     assert arm.startswith("| fp4thing-2.0, arm64 | sm_120f ×1 | **yes**: FP4 in hardware")
+    record = json.loads((tmp_path / "wheels.json").read_text())["wheels"]
+    assert record == {
+        f"fp4thing-2.0-cp312-cp312-{INTEL}.whl": {"sm_120": "yes", "sm_121": "no"},
+        f"fp4thing-2.0-cp312-cp312-{ARM}.whl": {"sm_120": "yes", "sm_121": "yes"},
+    }
     assert ("nothing loads" in intel, arm.count("**yes**"), other) == (True, 2, "| other-1 | none | x | y |")
