@@ -53,7 +53,8 @@ for capability in capabilities:
         for head in (64, 127, 129, 256):
             assert chosen(capability, backend, head=head) == usual, capability
         assert chosen(capability, backend, runtime=12) == usual, capability
-        assert chosen(capability, backend, runtime=14) == chosen(capability, backend), capability
+        for runtime in (14, 15, 16, 20):
+            assert chosen(capability, backend, runtime=runtime) == chosen(capability, backend), capability
     assert chosen(capability, "cutedsl") == ("cutedsl" if capability.startswith("10.") else "triton"), capability
     assert chosen(capability, "triton") == "triton", capability
     assert chosen(capability) == chosen(capability, "flashinfer"), capability
