@@ -78,3 +78,15 @@ def test_a_line_that_the_condition_does_not_tell_from_a_mutant_is_loose(
     (result,), (cut,) = conditions.evaluate({FILE: OLD.encode()}, {FILE: new.encode()}, [patch], toolchain)
     assert result.detail == ""
     assert cut.loose == loose
+
+
+def test_mutants_that_do_not_end_leave_their_lines_loose(
+    patch: Patch, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conditions, "_LIMIT", 3)
+    endless = OLD.replace(
+        "    return", "    n = 1\n    while n == 0 or n > 1 and n > 2 and n > 3:\n        n += 0\n    return"
+    )
+    new = endless.replace("[89, 120]", "[89, 120, 121]")
+    _, (cut,) = conditions.evaluate({FILE: OLD.encode()}, {FILE: new.encode()}, [patch], toolchain)
+    assert 3 in cut.loose

@@ -21,6 +21,7 @@ from share import share
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import forget, load
+from fp4patch.proof.coverage import LOOSE
 
 HALF_PAIR = "encoders/half_pair.cuh"
 THRESHOLD, PREDICATES = "encoders/threshold.cuh", "encoders/predicate_sum.cuh"
@@ -52,6 +53,8 @@ class Mutant(NamedTuple):
     """Targets; empty: those of the variant, as a user has it who names none."""
     says: str = ""
     """Part of the sentence with which ``verify`` must name it."""
+    named: str = ""
+    """The file of which ``verify`` must name a line as one that may be another; the verdict may then be a pass."""
 
 
 KEEP = "patches/vllm/cmake-sm121a/patch.toml"
@@ -85,6 +88,8 @@ de = mutants(DETECTED, "native", ("vllm", "0.26.0"), write=quoted)
 keep = mutants(KEEP, "native", ("vllm", "0.18.0"), write=quoted)
 moe = mutants("patches/vllm/moe-defines/patch.toml", "native", ("vllm", "0.11.1"))
 gdn = mutants("patches/vllm/gdn-prefill/patch.toml", "native", ("vllm", "0.28.0"))
+pre = mutants("patches/vllm/gdn-prefill/patch.toml", "next3", ("vllm", "0.28.0"))
+sig = mutants(FAMILY, "next3", ("vllm", "0.14.1"))
 kv = mutants("patches/vllm/kv-scales/patch.toml", "native", ("vllm", "0.31.0"), "fill-bf16-pages")
 gdc = mutants("patches/flashinfer/gdc-flag/patch.toml", "native", ("flashinfer", "0.6.7"), "float2x4-to-e2m1")
 sm121 = mutants("patches/cutlass/sm121-family/patch.toml", "native", ("cutlass", "4.0.0"), "float-to-e2m1-x8")
@@ -479,6 +484,31 @@ MUTANTS = [
     gh("tensors without elements too", "input_list[i].numel() == 0", "input_list[i].numel() == 1"),
     gh("all tensors by the first quantizer", "quantizers[i]->quantize", "quantizers[0]->quantize"),
     gh("all tensors into the first output", "output_list[i], std", "output_list[0], std"),
+    # What the program of a condition must try, or name: values of the prefill kernel's condition.
+    pre('the prefill kernel for larger heads', '(head_k_dim == 128 and', '(head_k_dim >= 128 and'),
+    pre('the prefill kernel for smaller heads', '(head_k_dim == 128 and', '(head_k_dim <= 128 and'),
+    pre('the prefill kernel for multiples of 128', '(head_k_dim == 128 and', '(head_k_dim % 128 == 0 and'),
+    pre('the prefill kernel for a head of 512', '(head_k_dim == 128 and', '(head_k_dim in (128, 512) and')._replace(named="qwen_gdn_linear_attn.py"),
+    pre('the prefill kernel for odd sizes of a head', '(head_k_dim == 128 and', '(head_k_dim & 128 and'),
+    pre('the prefill kernel for heads between 100 and 200', '(head_k_dim == 128 and', '(100 < head_k_dim < 200 and'),
+    pre('the prefill kernel for half a head', '(head_k_dim == 128 and', '(head_k_dim // 2 == 64 and'),
+    pre('the prefill kernel but for a head of 192', '(head_k_dim == 128 and', '(head_k_dim != 192 and head_k_dim >= 128 and'),
+    pre('the prefill kernel with CUDA 13 alone', '>= 13))', '== 13))'),
+    pre('the prefill kernel with CUDA 13 and 14', '>= 13))', 'in (13, 14)))'),
+    pre('the prefill kernel with any CUDA but 12', '>= 13))', '!= 12))'),
+    pre('the prefill kernel with even releases of CUDA', '>= 13))', '>= 13 and current_platform.get_cuda_runtime_major() % 2 == 1))'),
+    pre('the prefill kernel by a member of the family', 'family(120)', 'family(121)'),
+    pre('the prefill kernel if a module is there', '(head_k_dim == 128 and', "(head_k_dim == 128 and __import__('importlib').util.find_spec('flashinfer') and"),
+    pre('the prefill kernel by a question with a name', '(head_k_dim == 128 and', "(head_k_dim == 128 and getattr(current_platform, 'is_cuda')() and"),
+    pre('the prefill kernel by the size of a file', '(head_k_dim == 128 and', "(head_k_dim == 128 and not __import__('os').path.isfile('/.dockerenv') and"),
+    pre('the prefill kernel by the hour', '(head_k_dim == 128 and', "(head_k_dim == 128 and __import__('time').localtime().tm_hour < 25 and"),
+    pre('the prefill kernel on request alone', 'and (supports_flashinfer or (head', 'and (supports_flashinfer or (backend == \\"flashinfer\\" and head'),
+    # A sign that is always there, which retires an edit.
+    pre('the prefill kernel upstreamed on a word', 'tokens = "current_platform.is_device_capability_family(120) and head_k_dim == 128 and current_platform.get_cuda_runtime_major() >= 13"', 'tokens = "supports_flashinfer"'),
+    sig("Marlin's FP8 upstreamed on a word", 'tokens = "major_capability == 12"\nsince', 'tokens = "major_capability"\nbeside = true\nsince'),
+    sig("Marlin's FP8 kernels upstreamed on a word", 'tokens = "arch == 89 or arch // 10 == 12"\nsince', 'tokens = "SUPPORT_FP8"\nbeside = true\nsince'),
+    sig("Marlin's choice of FP8 upstreamed on a word", 'tokens = "current_platform.is_device_capability_family(120)"\nsince', 'tokens = "current_platform"\nbeside = true\nsince'),
+    sig('the gate of kernels upstreamed on a word', 'tokens = "struct enable_sm120_family"\nstate = "not-needed"', 'tokens = "struct enable_sm120_only"\nbeside = true'),
     sm121("no dependent launch on SM121", "(__CUDA_ARCH__ == 1210 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "(__CUDA_ARCH__ == 1211 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "sm12x-dependent-launch")._replace(says="requires ^ACQBULK"),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
@@ -551,6 +581,10 @@ def test_verify_finds_the_sabotage(
     found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results) or any(
         build["verdict"] == "fail" and "evaluated" not in build["detail"] for one in reports for build in one["builds"]
     )
+    if mutant.named:
+        unjudged = [span for one in reports for span in one["coverage"]["unjudged"]]
+        assert any(span["file"].endswith(mutant.named) and span["because"] == LOOSE for span in unjudged)
+        return
     # Or in the patched text, which depends on what no check varies.
     found = found or any(
         Path(one["tree"], p["file"]).is_file() for one in reports for p in one["problems"] if p["file"]
@@ -577,7 +611,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 296  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 319  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:

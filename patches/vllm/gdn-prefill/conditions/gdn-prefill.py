@@ -1,7 +1,7 @@
 """Capabilities for which FlashInfer's kernel is chosen for a head of 128 with CUDA 13 or later.
 
-With a smaller or a larger head, or CUDA 12, it must be chosen on SM90 alone, on request and by default alike; and the
-kernel in CuteDSL, on request, on SM10x alone.
+With a smaller or a larger head, or an earlier CUDA, it must be chosen on SM90 alone, on request and by default alike;
+and the kernel in CuteDSL, on request, on SM10x alone.
 """
 
 import __future__
@@ -52,7 +52,7 @@ for capability in capabilities:
     for backend in ("auto", "flashinfer"):
         for head in (64, 127, 129, 256):
             assert chosen(capability, backend, head=head) == usual, capability
-        assert chosen(capability, backend, runtime=12) == usual, capability
+        assert chosen(capability, backend, runtime=11) == chosen(capability, backend, runtime=12) == usual, capability
         for runtime in (14, 15, 16, 20):
             assert chosen(capability, backend, runtime=runtime) == chosen(capability, backend), capability
     assert chosen(capability, "cutedsl") == ("cutedsl" if capability.startswith("10.") else "triton"), capability
