@@ -132,7 +132,7 @@ SIZES = {
     "cxx": 1_650,  # literals by value, an `if constexpr` of one line, bodies of functions
     "edits": 7_300,  # the reader of patch files; effects; conditions on a GPU, evaluated, of three languages
     "tree": 2_590,  # who brought a file; files that come and go; what a lost receipt said; a patched copy
-    "proof": 5_915,  # a list of checks, and what a condition varies; layers
+    "proof": 6_250,  # a list of checks; layers; mutants of a condition, conditions of edits that found nothing to do
     "sass": 6_990,  # expressions; products of matrices, warps and blocks as SM12x has them; --run; host programs, races
     "binaries": 3_090,  # an answer is the worst of seven axes; processors, exceptions; remedies, GPUs by their names
     "doctor": 9_910,  # readers of build files, lists, recipes, machines' texts, models; what logs state
