@@ -94,7 +94,8 @@ class _Module:
         self._environment: dict[str, Value] = {}
         self._functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self._read: set[str] = set()
-        self._condition = ""
+        self._branch = ""
+        """On what the branch depends that is run."""
         self._by_default = False
         self._depth = 0
         self._ended = False
@@ -127,16 +128,21 @@ class _Module:
                     if isinstance(inner, ast.expr):
                         self._value(inner)
 
+    @property
+    def _condition(self) -> str:
+        """All that what is run depends on."""
+        return both(self._branch, self._rest)
+
     @contextmanager
     def _under(self, condition: str) -> Iterator[None]:
-        before, self._condition = self._condition, both(self._condition, condition)
+        before, self._branch = self._branch, both(self._branch, condition)
         yield
-        self._condition = both(before, self._rest)
+        self._branch = before
 
     def _returns(self, condition: str, environment: dict[str, Value]) -> None:
         """Note a branch that returns, without which the rest of the function runs."""
         self._returned.append(environment)
-        self._rest = both(self._rest, f"no return under {both(self._condition, condition)}")
+        self._rest = both(self._rest, f"no return under {condition}")
 
     def _functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._functions[node.name] = node
@@ -215,7 +221,6 @@ class _Module:
             return
         for environment in returned:
             self._returns(condition, environment)
-        self._condition = both(self._condition, self._rest)
         self._values = states[0][1]
         self._environment = states[0][2]
         if len(states) == 2:
@@ -270,7 +275,6 @@ class _Module:
             self.run(body)
         if self._ended and self._left:
             self._returns(condition, dict(self._environment))
-            self._condition = both(self._condition, self._rest)
         self._ended = False
         for name in (*environment, *self._environment):
             pair = environment.get(name), self._environment.get(name)
@@ -364,7 +368,8 @@ class _Module:
         if self._depth > 6:
             return
         before, ended, environment = dict(self._values), self._ended, dict(self._environment)
-        caller, self._returned, self._rest = (self._condition, self._returned, self._rest), [], ""
+        caller = self._branch, self._returned, self._rest
+        self._branch, self._returned, self._rest = self._condition, [], ""
         self._ended = False
         names = [argument.arg for argument in node.args.args]
         defaults = dict(zip(names[len(names) - len(node.args.defaults) :], node.args.defaults, strict=True))
@@ -381,7 +386,7 @@ class _Module:
         if self._returned:
             self._environment = self._of_either(f"{name} returns", [*self._returned, self._environment])
         self._values, self._ended = before, ended
-        self._condition, self._returned, self._rest = caller
+        self._branch, self._returned, self._rest = caller
         if condition:
             self._environment = environment
         for statement in ast.walk(node):

@@ -130,7 +130,8 @@ class _Shell:
         self._before = line - 1
         """Lines of the file before the script."""
         self._depth = depth
-        self._condition = ""
+        self._branch = ""
+        """On what the branch depends that is run."""
         self._ended = ""
         """What ended the script or the function: ``exit``, ``return``."""
         self._exports_all = False
@@ -177,16 +178,21 @@ class _Shell:
         self.variables, self._folder, self._ended, self._exports_all, self._exports = before
         self._locals, self._perhaps_local = scope
 
+    @property
+    def _condition(self) -> str:
+        """All that what is run depends on."""
+        return both(self._branch, self._rest)
+
     @contextmanager
     def _under(self, condition: str) -> Iterator[None]:
-        before, self._condition = self._condition, both(self._condition, condition)
+        before, self._branch = self._branch, both(self._branch, condition)
         yield
-        self._condition = both(before, self._rest)
+        self._branch = before
 
     def _returns(self, condition: str, state: Variables) -> None:
         """Note a branch that returns, without which the rest of the function runs."""
         self._returned.append(state)
-        self._rest = both(self._rest, f"no return under {both(self._condition, condition)}")
+        self._rest = both(self._rest, f"no return under {condition}")
 
     @contextmanager
     def _reading_nothing(self, nothing: bool) -> Iterator[None]:
@@ -243,7 +249,6 @@ class _Shell:
         if states:
             for state in returned:
                 self._returns(condition, state)
-            self._condition = both(self._condition, self._rest)
             self.variables = merged(condition, [state for state, _ in states])
             folders = {folder for _, folder in states}
             self._folder = folders.pop() if len(folders) == 1 else begin[1]
@@ -460,7 +465,6 @@ class _Shell:
             returned = self.variables if self._ended == "return" and self._locals is not None else None
         if returned is not None:
             self._returns(condition, returned)
-            self._condition = both(self._condition, self._rest)
         return UNKNOWN
 
     def _function_definition(self, node: Node) -> Truth:
@@ -474,7 +478,8 @@ class _Shell:
             return UNKNOWN
         body = named(self._functions[name], "body")
         scope, self._locals, self._perhaps_local = (self._locals, self._perhaps_local), {}, frozenset()
-        caller, self._returned, self._rest = (self._condition, self._returned, self._rest), [], ""
+        caller = self._branch, self._returned, self._rest
+        self._branch, self._returned, self._rest = self._condition, [], ""
         before, self.arguments = self.arguments, arguments
         self._depth += 1
         status = self._run(body)
@@ -483,7 +488,7 @@ class _Shell:
         if self._returned and self._ended != "exit":
             self.variables = merged(f"{name} returns", [*self._returned, self.variables])
             status = UNKNOWN
-        self._condition, self._returned, self._rest = caller
+        self._branch, self._returned, self._rest = caller
         for one, was in self._locals.items():
             states: list[Variables] = [{one: was} if was else {}]
             if one in self._perhaps_local:
@@ -503,7 +508,8 @@ class _Shell:
 
     def _test(self, node: Node, extended: bool) -> Truth:
         """Return whether the expression of a ``[`` or ``[[`` holds."""
-        sign = text_of(named(node, "operator")) if named(node, "operator") else ""
+        operator = node.child_by_field_name("operator")
+        sign = text_of(operator) if operator else ""
         if node.type == "parenthesized_expression" and len(node.named_children) == 1:
             return self._test(node.named_children[0], extended)
         if node.type == "unary_expression":
@@ -707,7 +713,7 @@ class _Shell:
         if text and self._depth < _DEEPEST:
             begin = line + 1 if text is reads and "\n" in text else line
             inner = _Shell(dict(exported), self._folder, begin, self._depth + 1)
-            inner._condition = self._condition
+            inner._branch = self._condition
             inner.script(text)
             self.result.add(inner.result)
             return _RAN

@@ -262,3 +262,12 @@ def test_what_follows_a_return_that_perhaps_runs_is_conditional() -> None:
     conditional = {reading.values[0].text for reading in module.result.readings if reading.condition}
     assert conditional >= {"90", "120a"}
     assert not conditional & {"y"}
+
+
+def test_a_condition_grows_by_one_part_for_each_return() -> None:
+    returns = "".join(f"    if one({number}):\n        return\n" for number in range(60))
+    module = _Module(Version("13.0"))
+    module.run(ast.parse(f"def f():\n{returns}    os.environ['LIST'] = '90'\nf()\n").body)
+    (condition,) = (reading.condition for reading in module.result.readings)
+    assert condition.count("no return under") == 60
+    assert len(condition) < 60 * 60

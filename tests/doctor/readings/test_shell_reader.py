@@ -367,3 +367,26 @@ def test_what_follows_a_return_that_perhaps_runs_is_conditional(probe: Path, tmp
     assert {key for key, one in commands.items() if one.condition} == {"1", "2", "4", "8"}
     assert commands["5"].words[2].unknown
     assert commands["11"].words[2].text == "y"
+
+
+def test_a_condition_grows_by_one_part_for_each_return() -> None:
+    returns = "".join(f"  if [ -e /nowhere-{number} ]; then return; fi\n" for number in range(60))
+    (probe,) = shell.read(f"f() {{\n{returns}  probe 1\n}}\nf\n").commands
+    assert probe.condition.count("no return under") == 60
+    assert len(probe.condition) < 60 * 80
+
+
+GROUPS = """
+export LIST=a MODE=
+if [[ -z "$LIST" || ( "$LIST" != b && "$MODE" != b* ) ]]; then probe 1; else probe 2; fi
+if [[ ( -n "$MODE" ) && -n "$LIST" ]]; then probe 3; fi
+if [[ ! ( -n "$MODE" || $LIST == b ) ]]; then probe 4; fi
+if [ "$LIST" ]; then probe 5; fi
+if [ "$MODE" ]; then probe 6; fi
+if [[ $LIST ]]; then probe 7; fi
+"""
+
+
+def test_a_test_has_groups_and_words_alone(probe: Path, tmp_path: Path) -> None:
+    seen = agrees(probe, tmp_path, GROUPS)
+    assert seen["conditional"] <= 1, seen
