@@ -24,6 +24,8 @@ from fp4patch.core.tree_path import is_inside
 LARGEST = 32 << 20
 """Bytes of the largest patch file that is read."""
 _LONGEST_NAME = 4096
+_LONGEST_PART = 255
+"""Bytes of a name between two slashes, which no file system exceeds."""
 _NULL = "/dev/null"
 
 # Example: From 1b2c3d4e5f60718293a4b5c6d7e8f90123456789 Mon Sep 17 00:00:00 2001\n
@@ -199,7 +201,7 @@ class PatchFile:
 
 def refused_path(path: str) -> str:
     """Return the reason why no patch may be about a file of this name; empty if there is none."""
-    if len(path) > _LONGEST_NAME:
+    if len(path) > _LONGEST_NAME or any(len(part.encode(errors="replace")) > _LONGEST_PART for part in path.split("/")):
         return "the name is too long"
     if not path.isprintable():
         return "the name has control characters, or is not UTF-8"
@@ -649,6 +651,8 @@ class _Part:
                 raise damaged
         if not rows:
             raise damaged
+        if all(sign == " " for sign, _ in rows):
+            raise LexError("expected a hunk that changes a line, found context alone", self.first + start)
         return Hunk(int(head[1]), int(head[3]), tuple(rows))
 
     def _no_newline(self, rows: list[tuple[str, str]]) -> None:

@@ -256,6 +256,8 @@ GIT = "diff --git a/{0} b/{0}\nindex 1..2 100644\n--- a/{0}\n+++ b/{0}\n@@ -1 +1
     "path",
     [
         "../x",
+        "n" * 256,
+        "a/" + "ä" * 128,
         "a/../x",
         "/etc/x",
         "./x",
@@ -314,6 +316,7 @@ def test_what_is_no_regular_file_is_refused_in_one_line(mode: str, kind: str) ->
         (GIT.format("x").replace("index 1", "similar\nindex 1"), "git's own"),
         (GIT.format("x").replace("index 1", "rename from x\nindex 1"), "both names"),
         (GIT.format("x").replace("index 1", "index 1..3\nindex 1"), "once"),
+        (GIT.format("x").replace("@@ -1 +1 @@\n-a\n+b\n", "@@ -1 +1 @@\n a\n"), "changes a line"),
         ("diff --git x\n", "names of one file"),
         ("diff --cc x\nindex 1,2..3\n", "merge"),
         ("commit 1234567\n\n    a\n\ncommit 2345678\n\n    b\n\n" + GIT.format("x"), "one commit"),
