@@ -58,11 +58,11 @@ def _concerns(required: Requirement, name: str) -> bool:
 
 
 def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
-    """Yield each reason why a requirement is not met. A variant's is one of all files together: vLLM has files for
-    other GPUs alone.
+    """Yield each reason why a requirement is not met. A variant's is one of all files together, since vLLM has files
+    for other GPUs alone, and not of the processor: one build may be for a GB10 and others.
     """
     loading = [row for file in report.files for row in file.loading if row.gpu == required.gpu]
-    if why := report.wrong_processor(required.gpu):
+    if not required.variant and (why := report.wrong_processor(required.gpu)):
         yield why
     if not loading:
         yield "there is no device code"

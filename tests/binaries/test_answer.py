@@ -156,6 +156,8 @@ def test_a_wheel_for_another_processor_says_so(library: Library, tmp_path: Path)
     assert (found[1].axis, "x86-64" in found[1].because) == (Axis.PROCESSOR, True)
     x86 = str(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl")
     assert [cli.run(["doctor", "--require", gpu, x86]) for gpu in ("sm_120:native", "gb10:native")] == [0, 1]
+    # What a build for several GPUs made is asked on the machine that it was built on.
+    assert cli.run(["doctor", "--require", "sm_120,gb10:variant=next3", x86]) == 0
     found = scan.examine(wheel_of(tmp_path / "p-1-cp312-abi3-manylinux_2_31_aarch64.whl", members)).answers
     assert [one.answer for one in found] == ["yes", "yes"]
 

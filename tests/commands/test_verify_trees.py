@@ -41,7 +41,9 @@ def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, 
     assert software["after"]["instructions"] == (221 if variant == "next2" else 867)
 
     assert document["coverage"]["lines"] > 0
-    assert variant == "turbo" or document["coverage"]["unjudged"] == []
+    # Nothing is executed here, and what is the same as upstream's needs not be.
+    unjudged = {span["because"] for span in document["coverage"]["unjudged"]}
+    assert variant == "turbo" or unjudged == {"its code was counted, and not executed"}
 
     status, again = verify(tree, variant)
     assert status == 0
@@ -64,13 +66,13 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     other_text = range(lines.index("#else  // before sm_86, and the host") + 1, len(lines))
     unjudged = document["coverage"]["unjudged"]
     assert unjudged
-    # Beside it host code, which is not executed here, FP6 before sm_89, and what parameters of a template choose.
+    # Beside it what is not executed here, FP6 before sm_89, and what parameters of a template choose.
     assert {span["file"] for span in unjudged} == {HEADER, SUBBYTE, STAGES}
     text = (tree / SUBBYTE).read_text().splitlines()
     heads = [re.search(r"\b(\w+)\((?:float|double) x\) \{", line) for line in text]
     firsts = [span["first"] for span in unjudged if span["file"] == SUBBYTE]
     within = {next(head[1] for head in reversed(heads[:first]) if head) for first in firsts}
-    assert within == {"round_to_odd", "fp6_from_float"}
+    assert within == {"round_to_odd", "e2m1_from_float", "e2m3_from_float", "e3m2_from_float", "fp6_from_float"}
     assert all(span["first"] in other_text[:60] for span in unjudged if span["file"] == HEADER)
 
 

@@ -52,7 +52,8 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     assert counts == [19, 209, 19, 209, 26, 405]
     # Probes that did not run are reported: the source files take PyTorch's headers, and one of them came later.
     aside = {probe["probe"].removeprefix("vllm/"): probe["because"] for probe in document["set_aside"]}
-    assert set(aside) == {*SOURCE_FILES, *MATRICES, *MINIMAX} - {matrix} - rows
+    idle = {"kernel-gate", "gdn-prefill"} if version == "0.33.0" else {"kernel-gate"}  # upstream has another text
+    assert set(aside) == {*SOURCE_FILES, *MATRICES, *MINIMAX, *idle} - {matrix} - rows
     assert rows == (MINIMAX if version == "0.33.0" else set())
     assert all(found[row, "sm_120a"]["after"]["fp4"] == 2 * (row[:6] != "forced") for row in rows)
     assert all(found[row, "sm_121a"]["after"]["fp4"] == 0 for row in rows)
@@ -94,6 +95,10 @@ def test_the_trees_own_build_is_evaluated_for_each_patch_of_it(
         "vllm/arch-lists",
         "vllm/detected-arch",
         "vllm/fa3-for-hopper",
+        # Upstream has these already, which is run, too.
+        "vllm/marlin-fp8",
+        "vllm/marlin-fp8-chosen",
+        "vllm/marlin-fp8-generated",
         "vllm/moe-defines",
         "vllm/native-arch",
         "vllm/order-of-tokens",
