@@ -166,7 +166,7 @@ OTHERWISE_WRITTEN = {
         VLLM,
         "marlin-refuses.cu",
         CAPABILITIES,
-        "is_fp8 && !(major_capability < 8), [&] { int sm = major_capability * 10; bool ok = sm == 120; }",
+        "!(major_capability < 8), [&] { int sm = major_capability * 10; bool ok = sm == 120; }",
     ),
     "a range of Python": (VLLM, "generator.py", "arch in [89, 120]", "arch == 89 or arch in range(120, 130)"),
     "a set": (VLLM, "generator.py", "arch in [89, 120]", "arch in {89, 120, 121}"),
