@@ -176,7 +176,7 @@ def test_software_beside_a_variant_of_hardware_is_a_reservation(doctor: Doctor, 
     _, document = doctor(tree, "--cuda", "13.0")
     line = gpu(document, "sm_121")
     assert line["level"] == "yellow"
-    assert "with software in its place" in line["because"]
+    assert "with software in its place" in f"{line['verdict']} {line['because']}"
 
 
 @needs_cmake
