@@ -240,7 +240,7 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
     if (is_log or name.endswith((".yml", ".yaml"))) and (name == "-" or Path(name).is_file()):
         text = messages.text_of(name)
         if (releases := inputs.read(name, text)) is not None:
-            return DoctorReport(lists=tuple(filter(None, [_examine_list(name, releases, question, on_step)])))
+            return DoctorReport(lists=_examine_list(name, releases, question, on_step))
         if is_log:
             return _examine_text(name, text, question, on_step)
     if _is_python(name):
@@ -282,7 +282,7 @@ def _examine_recipe(path: Path | None, question: Question, on_step: OnProgress) 
     releases = recipe_releases.read(path.name, projects.text_of(path))
     if not releases:
         return DoctorReport()
-    return DoctorReport(lists=tuple(filter(None, [_examine_list(str(path), releases, question, on_step)])))
+    return DoctorReport(lists=_examine_list(str(path), releases, question, on_step))
 
 
 def _examine_local(path: Path | None, name: str, question: Question, on_step: OnProgress) -> DoctorReport:
@@ -337,21 +337,19 @@ def _without_idle(report: DoctorReport) -> DoctorReport:
 
 def _examine_list(
     name: str, releases: Sequence[inputs.Release], question: Question, on_step: OnProgress
-) -> FindingsReport | None:
-    """Return the report on a list of packages: for each that doctor knows, the answer for each GPU.
-
-    None: a recipe that installs none of them.
-    """
+) -> tuple[FindingsReport, ...]:
+    """Return the report on a list of packages: for each that doctor knows, the answer for each GPU; none on a recipe
+    that installs none of them."""
     _without_requirements(question, "a list of packages")
     projects = _projects()
     known_ones = [one for one in releases if one.project in projects or one.image]
     if not known_ones and any(one.of for one in releases):
-        return None
+        return ()
     findings = [found for one in known_ones for found in _of_release(one, question, on_step)]
     if not findings:
         told = f"none of its {len(releases)} packages is one that doctor knows"
         findings = [Finding(Level.NONE, "packages", told, "name a release: PROJECT==VERSION")]
-    return FindingsReport(name, tuple(findings))
+    return (FindingsReport(name, tuple(findings)),)
 
 
 def _of_release(release: inputs.Release, question: Question, on_step: OnProgress) -> Iterator[Finding]:

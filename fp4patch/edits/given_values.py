@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from fp4patch.edits.cmake import constant
 from fp4patch.edits.effect import Results
 
 _BINARY: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
@@ -47,10 +48,15 @@ _CALLS: Mapping[str, Callable[..., Any]] = {
     "numeric_cast": float,
     "version_cast": lambda text: tuple(int(part) for part in text.split(".")),
     "list_cast": lambda text: text.split(";"),
-    "is_true": lambda text: bool(CMakeText(text) and text.upper() in ("1", "ON", "YES", "TRUE", "Y")),
+    "is_true": lambda text: _is_number(text) if constant(text) is None else constant(text),
     "MATCHES": lambda text, pattern: re.search(pattern, text) is not None,
 }
 _ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, re.error)
+
+
+def _is_number(text: str) -> bool:
+    """Tell whether a text is a number other than 0, which is true in CMake as the constants are."""
+    return re.fullmatch(r"[-+]?\d+(?:\.\d*)?", text) is not None and float(text) != 0
 
 
 class CMakeText(str):
@@ -60,8 +66,7 @@ class CMakeText(str):
 
     def __bool__(self) -> bool:
         """Tell whether ``if`` of a variable with this value holds."""
-        word = self.upper()
-        return word not in ("", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND") and not word.endswith("-NOTFOUND")
+        return self != "" and constant(self) is not False and not self.upper().endswith("-NOTFOUND")
 
 
 def _natural(number: int) -> int:

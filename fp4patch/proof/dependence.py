@@ -5,7 +5,6 @@ that decides otherwise for a target that nothing was compiled for, and a macro o
 otherwise, which changes text that no patch touches.
 """
 
-import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.results import Problem
 from fp4patch.core.tree_path import CXX
-from fp4patch.cxx.tokens import lex
+from fp4patch.cxx.tokens import Source, lex
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.language import language
 from fp4patch.edits.new_macros import (
@@ -29,6 +28,7 @@ from fp4patch.edits.new_macros import (
     targets_unseen,
     variables_since,
 )
+from fp4patch.edits.sources import LANGUAGES
 from fp4patch.proof.conditions import Cut
 from fp4patch.proof.evidence import Evidence
 from fp4patch.proof.varied import varied
@@ -101,13 +101,10 @@ def dependencies(
 
 def _is_read(path: str, text: str) -> bool:
     """Return whether the reader of a file's language understands a text."""
+    reader = LANGUAGES.get(language(path))
     try:
-        if language(path) == "python":
-            ast.parse(text)
-        elif language(path) == "cmake":
-            parse(text)
-        elif PurePosixPath(path).suffix in CXX:
-            _ = lex(text).conditionals
+        source = reader.read(text) if reader else None
+        _ = source.conditionals if isinstance(source, Source) else ()  # they are paired when they are asked for
     except (LexError, SyntaxError, ValueError, RecursionError):
         return False
     return True

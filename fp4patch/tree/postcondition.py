@@ -4,7 +4,7 @@ The edits change the places that they find; this looks for places that no edit f
 and only those with a hit are read as code. What the searches find in a text is kept in the user's cache.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from fp4patch.core.results import Problem, State
 from fp4patch.core.store import Store, cache_dir, key, source_hash
 from fp4patch.core.tree_path import not_built
 from fp4patch.edits.language import LANGUAGES, language
-from fp4patch.edits.look import Look
 from fp4patch.edits.operation import NO_OPTIONS, Operation, PatchedTree, Place, Search
 from fp4patch.edits.promise import Promise
 from fp4patch.tree.receipt import Remainder
@@ -43,14 +42,15 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> tuple[list[Problem], l
             if file in there:
                 problems[_problem("", file, None, "a file that can be searched", "one that may not be read")] = None
             continue
-        passing = wanted.passing(spoken, content) if searches[spoken] else ()
-        asked = [search for search in searches[spoken] if search.look in passing]
-        for search, places in zip(asked, _places(kept, asked, file, content), strict=True):
+        passing = wanted.passing(spoken, content) if searches[spoken] else frozenset()
+        asked = [one for one in searches[spoken] if one.search.look in passing]
+        for one, places in zip(asked, _places(kept, asked, file, content), strict=True):
             for place in places:
                 if reason := _NOT_BUILT if not_built(file) else place.because:
-                    remainders[Remainder(search.patch, file, place.line, place.found, reason)] = None
+                    remainders[Remainder(one.patch, file, place.line, place.found, reason)] = None
                 else:
-                    problems[_problem(search.patch, file, place.line, search.expected, f"`{place.found}`")] = None
+                    expected = one.search.expected
+                    problems[_problem(one.patch, file, place.line, expected, f"`{place.found}`")] = None
     for patch in wanted.patches:
         for promise in patch.promises:
             for breach in promise.breaches(partial(_text_of, pristine), partial(_text_of, desired)):
@@ -66,43 +66,39 @@ def _problem(patch: str, file: str, line: int | None, expected: str, found: str)
 
 
 class _Search(NamedTuple):
-    """A search of a patch, whose places depend on a file and its text alone."""
+    """A search of a patch in a tree, whose places depend on a file and its text alone."""
 
     patch: str
-    look: Look
-    places: Callable[[str, str], Iterable[Place]]
-    expected: str
+    search: Search
+    tree: PatchedTree
     asks: str
     """All that its places depend on, but for the file."""
-    folded: Callable[[str], bool]
-    """Tells if the edit was applied to a file."""
 
 
 def _searches(wanted: Plan) -> dict[str, list[_Search]]:
     """Return the searches in each language."""
 
-    def bound(
+    def of(
         patch: Patch, owner: Operation | Promise, searches: Iterable[Search], planned: Planned | None = None
     ) -> Iterator[_Search]:
         options = planned.options if planned else NO_OPTIONS
-        folded: Callable[[str], bool] = lambda file: planned in wanted.files.get(file, ())  # noqa: E731
+        tree = PatchedTree(options, lambda file: planned in wanted.files.get(file, ()))
         for number, search in enumerate(searches):
-            places = partial(search.places, PatchedTree(options, folded))
             asks = f"{number} of {owner!r} {sorted(options.items())} {wanted.tree.version}"
-            yield _Search(patch.id, search.look, places, search.expected, asks, folded)
+            yield _Search(patch.id, search, tree, asks)
 
     searches: dict[str, list[_Search]] = {}
     for spoken in LANGUAGES:
         of_edits = (
             search
             for planned in wanted.edits
-            for search in bound(planned.patch, planned.edit, planned.edit.searches(spoken), planned)
+            for search in of(planned.patch, planned.edit, planned.edit.searches(spoken), planned)
         )
         of_promises = (
             search
             for patch in wanted.patches
             for promise in patch.promises
-            for search in bound(patch, promise, promise.searches(spoken, wanted.tree.version))
+            for search in of(patch, promise, promise.searches(spoken, wanted.tree.version))
         )
         searches[spoken] = [*of_edits, *of_promises]
     return searches
@@ -121,11 +117,11 @@ def _places(kept: Store | None, searches: Sequence[_Search], file: str, content:
     if not searches:
         return []
     made_by = source_hash("fp4patch.edits", "fp4patch.cxx", "fp4patch.core")
-    asks = (f"{search.folded(file)} {search.asks}" for search in searches)
+    asks = (f"{one.tree.folded(file)} {one.asks}" for one in searches)
     name = key("places", made_by, file, content, *asks)
     found = kept.get(name) if kept else None
     if found is None:
-        found = [list(search.places(file, _text(content))) for search in searches]
+        found = [list(one.search.places(one.tree, file, _text(content))) for one in searches]
         if kept:
             kept.put(name, found)
     return [[Place(*place) for place in places] for places in found]

@@ -73,6 +73,8 @@ CMAKE = [
     "ARCHS",
     "NOT ARCHS",
     '"${ARCHS}"',
+    '"${COUNT}"',
+    '"${COUNT}.5" OR "0.0"',
     "COUNT EQUAL 2 OR ARCHS",
     "NOT (COUNT EQUAL 2 AND ARCHS)",
     '"x${ARCHS}x${COUNT}" STREQUAL "x12.0ax1"',
