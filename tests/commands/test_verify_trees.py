@@ -75,6 +75,7 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     assert within == {"round_to_odd", "e2m1_from_float", "e2m3_from_float", "e3m2_from_float", "fp6_from_float"}
     counted = "its code was counted, and not executed"
     of_header = [span for span in unjudged if span["file"] == HEADER and span["because"] != counted]
+    assert of_header
     assert all(span["first"] in other_text[:60] for span in of_header)
 
 
