@@ -4,6 +4,7 @@ import pytest
 
 from fp4patch.catalog.manifest import load
 from fp4patch.edits.conversions import CALLS, EITHER, INSTRUCTIONS, calls, disguised, outside
+from fp4patch.edits.language import language
 from fp4patch.edits.operation import PatchedTree
 from fp4patch.edits.wrap_asm import WrapAsm, _put_together
 
@@ -115,13 +116,18 @@ PUT_TOGETHER = [
 ]
 
 
+def named(file: str, text: str, *, is_folded: bool) -> set[int]:
+    """Return the lines that the searches of an edit name whose looks pass the text."""
+    (edit,) = (edit for edit in load().patches["vllm/e2m1-asm"].edits if isinstance(edit, WrapAsm))
+    tree = PatchedTree({}, lambda _file: is_folded)
+    passing = (search for search in edit.searches(language(file)) if search.look.passes(text.encode()))
+    return {place.line for search in passing for place in search.places(tree, file, text)}
+
+
 @pytest.mark.parametrize("text", PUT_TOGETHER)
 def test_ptx_that_python_puts_together_is_named(text: str) -> None:
-    (edit,) = (edit for edit in load().patches["vllm/e2m1-asm"].edits if isinstance(edit, WrapAsm))
-    (search,) = (search for search in edit.searches("python") if search.look is INSTRUCTIONS)
     assert INSTRUCTIONS.passes(text.encode())
-    places = search.places(PatchedTree({}, lambda _file: False), "vllm/a.py", f"{text}\n")
-    assert [place.line for place in places] == [text.count("\n") + 1]
+    assert named("vllm/a.py", f"{text}\n", is_folded=False) == {text.count("\n") + 1}
 
 
 @pytest.mark.parametrize("text", ['x = f"cvt.rn.f16x2.e2m1x{n} a, b;"', 'x = "e2m1" + "x2"', 'x = f"{e2m1x}.f32"'])
@@ -131,9 +137,7 @@ def test_other_texts_of_python_are_not(text: str) -> None:
 
 @pytest.mark.parametrize("code", ['"cvt.rn.satfinite.e2" "m1x2.f32 t;"', '"cvt.rn.satfinite.\\x65\\x32m1x2.f32 t;"'])
 def test_a_conversion_that_no_literal_has_as_it_is_is_named_beside_wrapped_ones(code: str) -> None:
-    (edit,) = (edit for edit in load().patches["vllm/e2m1-asm"].edits if isinstance(edit, WrapAsm))
-    (search,) = (search for search in edit.searches("c++") if search.look is INSTRUCTIONS)
     text = f"void f() {{\n  asm({code});\n}}\n"
-    assert search.look.passes(text.encode())
-    assert [place.line for place in search.places(PatchedTree({}, lambda _file: True), "csrc/a.cu", text)] == [2]
+    assert INSTRUCTIONS.passes(text.encode())
+    assert named("csrc/a.cu", text, is_folded=True) == {2}
     assert not list(disguised(f"{PTX}\n#if 0\nasm({code});\n#endif\n"))
