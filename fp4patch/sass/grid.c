@@ -71,6 +71,7 @@ __attribute__((noreturn)) static void sass_stray(const struct launch *launch, co
 
 #include "runtime.h"
 #include "mma.h"
+#include "tensor_map.h"
 
 // One block of threads. `known` has for each byte of shared memory whether something wrote it.
 struct block {
@@ -564,17 +565,8 @@ static void matrices(const struct group *group, const struct lane *first) {
   }
 }
 
-// A tensor map of this library: what cuTensorMapEncodeTiled is called with (CUDA driver API), in 128 bytes.
-struct tensor_map {
-  uint32_t magic;
-  uint8_t type, rank, swizzle, interleave;
-  uint64_t address;
-  uint32_t sizes[5], box[5];
-  uint64_t strides[4];
-  uint8_t steps[5], fill, unused[34];
-};
-enum { kMagic = 0x5353414d, kU4Align8 = 13, kU4Align16 = 14, kU6Align16 = 15 };
-_Static_assert(sizeof(struct tensor_map) == 128, "a tensor map has 128 bytes");
+// Types of elements of less than a byte (CUtensorMapDataType).
+enum { kU4Align8 = 13, kU4Align16 = 14, kU6Align16 = 15 };
 
 // Bits of an element: in CUtensorMapDataType's order.
 static uint32_t element_bits(uint8_t type) {

@@ -75,7 +75,8 @@ def build(
     ``quick`` compiles in less time what runs in more.
     """
     here = resources.files("fp4patch.sass")
-    texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h", "mma.h")}
+    names = ("grid.c", "runtime.h", "mma.h", "tensor_map.h")
+    texts = {name: (here / name).read_text(encoding="utf-8") for name in names}
     texts["kernel.inc"] = kernel.c
     defined = [f"-DSASS_SHARED={kernel.layout.shared}", f"-DSASS_STACK={kernel.layout.stack}"]
     defined += [f"-DSASS_LOCAL={_LOCAL}"] if "sass_local_" in kernel.c else []

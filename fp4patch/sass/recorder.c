@@ -3,13 +3,15 @@
  * Linked to objects that nvcc compiled, in place of libcudart. Writes to the file that SASS_LAUNCHES names, for each
  * launch: a line "name gx gy gz bx by bz shared", then a line with the bytes of each parameter in hexadecimal. The sizes
  * of the parameters come from SASS_PARAMETERS, a file with a line for each kernel: "name size size ...".
- * Tensor maps are this library's own (tensor_map.py).
+ * Tensor maps are this library's own (tensor_map.h).
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tensor_map.h"
 
 typedef struct {
   unsigned x, y, z;
@@ -124,20 +126,12 @@ int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const vo
   return *blocks = 1, 0;
 }
 
-struct tensor_map {
-  uint32_t magic;
-  uint8_t type, rank, swizzle, interleave;
-  uint64_t address;
-  uint32_t sizes[5], box[5];
-  uint64_t strides[4];
-  uint8_t steps[5], fill, unused[34];
-};
 static int encode_tiled(struct tensor_map *map, unsigned type, uint32_t rank, void *address, const uint64_t *sizes,
                         const uint64_t *strides, const uint32_t *box, const uint32_t *steps, unsigned interleave,
                         unsigned swizzle, unsigned promotion, unsigned fill) {
   (void)promotion;
   memset(map, 0, sizeof *map);
-  map->magic = 0x5353414d, map->type = (uint8_t)type, map->rank = (uint8_t)rank, map->swizzle = (uint8_t)swizzle;
+  map->magic = kMagic, map->type = (uint8_t)type, map->rank = (uint8_t)rank, map->swizzle = (uint8_t)swizzle;
   map->interleave = (uint8_t)interleave, map->address = (uint64_t)(uintptr_t)address, map->fill = (uint8_t)fill;
   for (uint32_t d = 0; d < 5; ++d) {
     map->sizes[d] = d < rank ? (uint32_t)sizes[d] : 1, map->box[d] = d < rank ? box[d] : 1;

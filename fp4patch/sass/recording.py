@@ -7,13 +7,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
-from itertools import pairwise
 from pathlib import Path
 
 from fp4patch.sass.cubin import Cubin
 from fp4patch.sass.error import SassError
 from fp4patch.sass.grid import Array, Launch
-from fp4patch.sass.program import run_program
+from fp4patch.sass.program import compile_host, run_program
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class HostProgram:
             if status:
                 raise SassError(f"{self.file.name} ended with status {status}", help=said.strip()[-1000:])
             lines = written.read_text().splitlines()
-        for head, content in list(pairwise(lines))[::2]:
+        for head, content in zip(lines[::2], lines[1::2], strict=True):
             kernel, *numbers = head.split()
             x, y, z, bx, by, bz, shared = map(int, numbers)
             parameters = bytearray()
@@ -71,11 +70,10 @@ class HostProgram:
 
 
 def link(objects: Sequence[Path], to: Path, *, compiler: Path | str = "g++") -> None:
-    """Link a host program's objects with ``recorder.c``; SassError with the linker's words."""
-    recorder = to.with_suffix(".recorder.o")
-    with resources.as_file(resources.files("fp4patch.sass") / "recorder.c") as source:
-        steps = [[compiler, "-x", "c", "-std=gnu11", "-O1", "-w", "-c", source, "-o", recorder]]
-        for step in (*steps, [compiler, *objects, recorder, "-o", to]):
-            status, _, said = run_program(step)
-            if status:
-                raise SassError(f"{to.name} cannot be linked without the CUDA runtime", help=said.strip()[-1000:])
+    """Link a host program's objects with ``recorder.c``; SassError with the compiler's or the linker's words."""
+    here = resources.files("fp4patch.sass")
+    texts = {name: (here / name).read_text(encoding="utf-8") for name in ("recorder.c", "tensor_map.h")}
+    compile_host(to.parent, texts, [str(compiler), "-O1", "-c", "recorder.c", "-o", "recorder.o"], None)
+    status, _, said = run_program([compiler, *objects, to.parent / "recorder.o", "-o", to])
+    if status:
+        raise SassError(f"{to.name} cannot be linked without the CUDA runtime", help=said.strip()[-1000:])

@@ -255,7 +255,7 @@ def test_each_case_gives_what_was_worked_out(grid: bool, tmp_path: Path) -> None
     """All in one program: a block for each, its registers set, then written."""
     cases, head = (OF_GRIDS, '#define main unused\n#include "grid.c"\n#undef main') if grid else (CASES, "")
     if grid:
-        for name in ("grid.c", "mma.h"):
+        for name in ("grid.c", "mma.h", "tensor_map.h"):
             (tmp_path / name).write_text(Path(translate.__file__).with_name(name).read_text())
         (tmp_path / "kernel.inc").write_text(
             translate.translate(document("EXIT"), arch=ARCH, words=(11, 22, 33), grid=True).c
