@@ -181,7 +181,9 @@ class _Part:
     """A part of a stream."""
 
     def __init__(self, stream: Readable, size: int, name: str) -> None:
-        self._stream, self._left, self._name = stream, size, name
+        self._stream = stream
+        self._left = size
+        self._name = name
 
     def read(self, size: int = -1, /) -> bytes:
         """As a file's."""

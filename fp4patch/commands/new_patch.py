@@ -146,7 +146,9 @@ def add_to_stack(target: Target, content: bytes, name: Path, link: str | None, s
         raise UsageError(f"{stack} is a stack for {known.target}", help="name another directory with --stack")
     numbers = [int(match[0]) for patch in (known.patches if known else ()) if (match := _NUMBER.match(patch.file))]
     number = 1 + max(numbers, default=0)
-    files, left_out, idle = dict[str, bytes](), list[str](), list[str]()
+    files = dict[str, bytes]()
+    left_out = list[str]()
+    idle = list[str]()
     for commit in commits:
         out = [change.path for change in commit.changes if _is_left_out(change)]
         left_out += out

@@ -262,7 +262,9 @@ def _wanting(edit: AddElement, script: Script, index: int) -> list[_Part]:
 
 def _followed(edit: AddElement, script: Script, index: int) -> list[_Part]:
     """Return the list that a command gets as its second argument: written out, or in variables that it names."""
-    parts, todo, seen = [], [_Part.of(script, index, 1, 2)], set[str]()
+    parts = []
+    todo = [_Part.of(script, index, 1, 2)]
+    seen = set[str]()
     while todo:
         part = todo.pop()
         parts.append(part)

@@ -451,7 +451,9 @@ class _Part:
     """The part of a patch file about one file, as it is written: names still have what ``strip`` takes off."""
 
     def __init__(self, lines: Sequence[str], at: int, first: int) -> None:
-        self.lines, self.at, self.first = lines, at, first
+        self.lines = lines
+        self.at = at
+        self.first = first
         self.start = at
         self.git = lines[at].startswith("diff ")
         self.names = list[str | None]()

@@ -76,7 +76,9 @@ class PythonCode:
     def nearest(self, pattern: str, /) -> tuple[int | None, str]:
         """Return the line of the expression that agrees longest, from its outside in, and where it differs."""
         wanted = list(_steps(read_expression(pattern)))
-        best, place, found = 0, None, ""
+        best = 0
+        place = None
+        found = ""
         for node in self._nodes:
             if not isinstance(node, ast.expr) or type(node) is not type(wanted[0].node):
                 continue

@@ -151,7 +151,9 @@ def _replaced(text: str, substitution: Substitution) -> str:
     import libcst as cst  # noqa: PLC0415 - see above
 
     find, replace, within, _ = substitution
-    wanted, kind, new = meaning(find), type(cst.parse_expression(find)), cst.parse_expression(replace)
+    wanted = meaning(find)
+    kind = type(cst.parse_expression(find))
+    new = cst.parse_expression(replace)
 
     class Put(cst.CSTTransformer):
         """Put the new expression in the place of each that means the same as the old one."""

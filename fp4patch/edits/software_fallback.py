@@ -65,7 +65,9 @@ class Site:
 
 def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
     """Return the lines to insert before and after the statement; the statement itself remains."""
-    text, statement, condition = source.text, site.statement, f"!({site.choice.guard})"
+    text = source.text
+    statement = site.statement
+    condition = f"!({site.choice.guard})"
     line_start = text.rfind("\n", 0, statement.start) + 1
     lead = text[line_start : statement.start]
     indent = lead[: len(lead) - len(lead.lstrip(" \t"))]
@@ -91,7 +93,9 @@ def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
 
 def _fallback(source: Source, site: Site, indent: int) -> str:
     """Return one C++ statement that does in software what the asm statement does."""
-    statement, packed, namespace = site.statement, site.packed, f"fp4patch_{site.choice.encoder}"
+    statement = site.statement
+    packed = site.packed
+    namespace = f"fp4patch_{site.choice.encoder}"
     used = Counter(operand for output in packed for operand in _read(output))
     count = len(statement.outputs)
     room = COLUMNS - indent

@@ -68,7 +68,9 @@ def _checks(layer: Layer, arch: Arch, built: Compilation, compiler: Compiler, fo
 
 
 def _program(content: bytes, arch: Arch, compiler: Compiler, folder: Path) -> HostProgram:
-    toolchain, made, file = compiler.toolchain, folder / "layer.o", folder / "layer"
+    toolchain = compiler.toolchain
+    made = folder / "layer.o"
+    file = folder / "layer"
     cuobjdump = toolchain.nvdisasm.with_name("cuobjdump")
     if not cuobjdump.is_file():
         raise ToolchainError(f"there is no {cuobjdump}, which layers need", help=f"install the toolkit: {INSTALL}")

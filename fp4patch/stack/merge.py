@@ -98,7 +98,9 @@ class Tree:
 
 def merge_stack(patches: Sequence[OutsidePatch], read_file: ReadFile, bases: Bases) -> Merged:
     """Return a stack as it applies to a tree of which ``read_file`` returns the pristine files."""
-    tree, done, problems = Tree(read_file), list[OutsidePatch](), list[Problem]()
+    tree = Tree(read_file)
+    done = list[OutsidePatch]()
+    problems = list[Problem]()
     merged, retired = list[str](), list[str]()
     for patch in patches:
         changes = patch.commit.changes

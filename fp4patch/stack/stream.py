@@ -136,7 +136,9 @@ def _split(words: Iterable[str], ends: frozenset[str]) -> Iterator[tuple[str, ..
 
 def _cxx(text: str) -> Stream:
     source = lex(text)
-    statements, statement, inside = [], list[str](), -1
+    statements = []
+    statement = list[str]()
+    inside = -1
     for word, directive in zip(source.words, source.directive_of, strict=True):
         if directive != inside:
             statements.append(tuple(statement))
@@ -152,7 +154,9 @@ def _cxx(text: str) -> Stream:
 def _python(text: str) -> Stream:
     # A part of a function has no sound indentation: all of it is taken off, in the whole text too.
     rows = "".join(f"{line.lstrip()}\n" for line in text.split("\n"))
-    statements, statement, lines = [], list[str](), list[int]()
+    statements = []
+    statement = list[str]()
+    lines = list[int]()
     try:
         for token in tokenize.generate_tokens(io.StringIO(rows).readline):
             if token.type == tokenize.NEWLINE:

@@ -82,7 +82,9 @@ def status(trees: Sequence[Path], *, all_patches: bool = True) -> tuple[TreeStat
 
 
 def _tree(tree: LockedTree, every: Sequence[LockedTree], catalog: Catalog, all_patches: bool) -> TreeStatus:
-    known, receipt, remainders = tree.known, tree.receipt, tuple[Remainder, ...]()
+    known = tree.known
+    receipt = tree.receipt
+    remainders = tuple[Remainder, ...]()
     catalog = catalog.including(tree.outside)
     variant = catalog.variants.get(receipt.variant) if receipt else None
     if variant:

@@ -179,7 +179,9 @@ def _modes(tree: LockedTree, path: str, file: FoldedFile) -> tuple[int | None, i
     Of a file that is there, only the bits that make it executable change. One that is made gets no more than this
     process gives to any file.
     """
-    recorded, now, pristine = tree.on_record.get(path), tree.mode(path), tree.pristine_mode(path)
+    recorded = tree.on_record.get(path)
+    now = tree.mode(path)
+    pristine = tree.pristine_mode(path)
     matter = file.executable is not None or file.desired is None or (recorded and recorded.mode is not None)
     if not matter:
         return None, None
