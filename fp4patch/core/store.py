@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import platformdirs
@@ -96,11 +97,16 @@ class Store:
 
     def put(self, key: str, value: object) -> None:
         """Keep a value, in the place of the one that was there."""
-        path, data = self._path(key), json.dumps(value).encode()
-        with suppress(OSError), scratch(path.parent, ".new-") as folder:
-            whole = folder / path.name
+        path = self._path(key)
+        data = json.dumps(value).encode()
+        whole = path.with_name(f".new-{token_hex(8)}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             whole.write_bytes(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
             whole.replace(path)
+        except OSError:
+            with suppress(OSError):
+                whole.unlink()
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key[:2]}/{key[2:]}.json"
