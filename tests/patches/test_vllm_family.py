@@ -19,7 +19,12 @@ PATCH = "vllm/sm120-family"
 # Per edit, in the order of patch.toml: a word of what it finds, the releases that it edits and in how many files, and
 # the first release that has the change from upstream. In releases before those it is not needed.
 SITES = (
-    ("__CUDA_ARCH__ == 1200", ("0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1"), 1, "0.16.0"),
+    (
+        "__CUDA_ARCH__ == 1200",
+        ("0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1"),
+        1,
+        "",
+    ),  # the family has another gate since 0.16
     ("enable_sm120_only<", ("0.16.0", "0.18.0", "0.20.0"), 1, "0.25.1"),
     ("enable_sm120_only<", ("0.18.0", "0.20.0"), 1, "0.25.1"),
     ("minor_capability == 120", ("0.12.0", "0.13.0", "0.14.1", "0.16.0", "0.18.0", "0.20.0"), 2, "0.25.1"),
