@@ -136,7 +136,7 @@ SIZES = {
     "sass": 6_990,  # expressions; products of matrices, warps and blocks as SM12x has them; --run; host programs, races
     "binaries": 3_090,  # an answer is the worst of seven axes; processors, exceptions; remedies, GPUs by their names
     "doctor": 9_910,  # readers of build files, lists, recipes, machines' texts, models; what logs state
-    "stack": 2_220,  # reading, merging, what a release has already, the plan
+    "stack": 2_365,  # reading, merging, what a release has already, the plan; files that change their names
     "adapters": 1_069,
     "images": 935,  # stacks in the context, the pins and the labels
     "sources": 1_001,  # histories and tags of clones; archives of sources, unpacked with limits

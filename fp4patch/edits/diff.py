@@ -161,6 +161,9 @@ def _is_in(change: FileChange, read_file: Callable[[str], File | None]) -> bool:
     moved = change.before not in (None, change.after) and not change.copied
     if found is None or (moved and read_file(change.before or "") is not None):
         return False
+    if not change.hunks and change.copied:
+        original = read_file(change.before or "")
+        return original is None or original.text == found.text
     if not change.hunks:
         return change.before != change.after or found.executable == (change.mode_after == "100755")
     lines, reverse = Lines(found.text).lines, [hunk.reverse for hunk in change.hunks]

@@ -27,6 +27,11 @@ _LONGEST_NAME = 4096
 _LONGEST_PART = 255
 """Bytes of a name between two slashes, which no file system exceeds."""
 _NULL = "/dev/null"
+_EMPTY = (
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
+"""Hashes that git has for a file without content: SHA-1 and SHA-256."""
 
 # Example: From 1b2c3d4e5f60718293a4b5c6d7e8f90123456789 Mon Sep 17 00:00:00 2001\n
 _MAIL = re.compile(r"From (\S+) +\w{3} +\w{3} +\d{1,2} \d\d:\d\d:\d\d (?:[+-]\d{4} )?\d{4}\r?\n")
@@ -511,6 +516,12 @@ class _Part:
         mode = (index[3] if index else "") or ""
         before = self.fields.get("old mode") or self.fields.get("deleted file mode") or ("" if created else mode)
         after = self.fields.get("new mode") or self.fields.get("new file mode") or ("" if deleted else mode)
+        if not (self.hunks or self.binary):
+            is_empty = not all(blobs) and any(name.startswith("".join(blobs)) for name in _EMPTY)
+            if blobs[0] != blobs[1] and not is_empty:
+                raise self._error("a hunk, since the `index` line has two contents, and neither is empty", 0)
+            if old == new and not (created or deleted) and before == after:
+                raise self._error("a change of the file", 0)
         return FileChange(
             before=None if created else old,
             after=None if deleted else new,

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -56,11 +56,15 @@ class Attempt:
         return not self.misfits
 
 
-def attempt(changes: Iterable[FileChange], read: Read, base: Callable[[FileChange], str | None]) -> Attempt:
-    """Return what becomes of changes on the files that ``read`` returns. ``base`` knows the text before a change."""
+def attempt(changes: Sequence[FileChange], read: Read, base: Callable[[FileChange], str | None]) -> Attempt:
+    """Return what becomes of changes on the files that ``read`` returns. ``base`` knows the text before a change.
+
+    All of them are about these files, as those of a commit are: two files can change their names.
+    """
     made = Attempt()
+    leave = {change.before for change in changes if change.before != change.after and not change.copied}
     for change in changes:
-        _one(change, over(made.texts, read), base, made)
+        _one(change, read, leave, base, made)
     return made
 
 
@@ -69,37 +73,49 @@ def over(texts: Mapping[str, str | None], below: Read) -> Read:
     return lambda path: texts[path] if path in texts else below(path)
 
 
-def _one(change: FileChange, read: Read, base: Callable[[FileChange], str | None], made: Attempt) -> None:
+def _one(
+    change: FileChange,
+    read: Read,
+    leave: Collection[str | None],
+    base: Callable[[FileChange], str | None],
+    made: Attempt,
+) -> None:
     if change.refused:
         made.misfits.append(Misfit(change.path, 0, None, change.refused.partition(": ")[2]))
         return
     if change.after is None:
         _delete(change, read, made)
         return
+    there = read(change.after) if change.after != change.before and change.after not in leave else None
     if change.before is None:
         text = "".join(line for hunk in change.hunks for line in hunk.after)
-        there = read(change.after)
         if there is not None and there != text:
             made.misfits.append(Misfit(change.after, 0, 1, "the release has a file of this name, with another content"))
         made.texts[change.after] = text
         return
     ours = read(change.before)
     if ours is None:
-        renamed = change.before != change.after and read(change.after) is not None
-        reason = f"the release has it as {change.after} already" if renamed else "the release has no such file"
+        reason = "the release has no such file" if there is None else f"the release has it as {change.after} already"
         made.misfits.append(Misfit(change.before, 0, None, reason))
         return
-    if change.before != change.after:
-        if read(change.after) is not None:
-            made.misfits.append(Misfit(change.after, 0, None, "the release has a file of the new name"))
-            return
-        if not change.copied:
-            made.texts[change.before] = None
+    if not is_text(ours):
+        made.misfits.append(Misfit(change.before, 0, None, "the release has no text in UTF-8 there"))
+        return
+    if there is not None:
+        made.misfits.append(Misfit(change.after, 0, None, "the release has a file of the new name"))
+        return
+    if change.before in leave:
+        made.texts.setdefault(change.before, None)
     result = exactly_at_lines(ours, change.hunks)
     if result is None:
         result = _merged(change, ours, base(change), made)
     if result is not None:
         made.texts[change.after] = result
+
+
+def is_text(text: str) -> bool:
+    """Tell whether a text, decoded with escapes, is one that a patch can be about."""
+    return re.search("[\0\udc80-\udcff]", text) is None
 
 
 def _delete(change: FileChange, read: Read, made: Attempt) -> None:
@@ -109,7 +125,7 @@ def _delete(change: FileChange, read: Read, made: Attempt) -> None:
         made.misfits.append(Misfit(path, 0, None, "the release has no such file"))
     elif text != "".join(line for hunk in change.hunks for line in hunk.before):
         made.misfits.append(Misfit(path, 0, None, "the release has other lines in the file that the patch deletes"))
-    made.texts[path] = None
+    made.texts.setdefault(path, None)
 
 
 def exactly(text: str, hunks: Sequence[Hunk]) -> str | None:

@@ -10,28 +10,41 @@ from fp4patch.edits.patch_file import Commit, FileChange, Hunk
 
 def composed(commits: Sequence[Commit]) -> Commit:
     """Return commits as one. LexError: one does not fit the lines that those before it leave."""
-    changes: dict[str, FileChange] = {}
+    there: dict[str, FileChange] = {}  # by the path after all of them
+    gone: dict[str, FileChange] = {}  # by the path before all of them
     for commit in commits:
+        # All changes of a commit are about the files before it: two can change their names.
+        left = {change.before for change in commit.changes if not change.copied}
+        now = {path: change for path, change in there.items() if path not in left}
         for change in commit.changes:
-            earlier = changes.pop(change.before, None) if change.before and not change.copied else None
+            earlier = there.get(change.before) if change.before is not None else gone.pop(change.path, None)
             made = _both(earlier, change) if earlier else change
-            if made.before is not None or made.after is not None:
-                changes[made.path] = made
-    return replace(commits[0], changes=tuple(changes.values()))
+            if made.after is not None:
+                now[made.after] = made
+            elif made.before is not None and not made.copied:
+                gone[made.before] = made
+        there = now
+    return replace(commits[0], changes=(*gone.values(), *there.values()))
 
 
 def _both(first: FileChange, then: FileChange) -> FileChange:
     """Return two changes of a file as one; with no path, where the second deletes what the first one makes."""
-    if first.binary or then.binary or (first.before is None and then.after is None):
-        return replace(then, before=first.before, binary=True, hunks=())
-    return replace(
+    both = replace(
         then,
         before=first.before,
         mode_before=first.mode_before,
+        mode_after=then.mode_after or ("" if then.after is None else first.mode_after),
         blob_before=first.blob_before,
-        hunks=tuple(_hunks(first.hunks, then.hunks, then)),
+        copied=first.before is not None and (first.copied or then.copied),
         text="",
     )
+    if first.binary or then.binary or (first.before is None and then.after is None):
+        return replace(both, binary=True, hunks=())
+    if first.after is None:
+        rows = [("-", line) for hunk in first.hunks for line in hunk.before]
+        rows += [("+", line) for hunk in then.hunks for line in hunk.after]
+        return replace(both, hunks=(Hunk(1, 1, tuple(rows)),) if rows else ())
+    return replace(both, hunks=tuple(_hunks(first.hunks, then.hunks, then)))
 
 
 def _hunks(first: Sequence[Hunk], then: Sequence[Hunk], where: FileChange) -> Iterator[Hunk]:
@@ -68,13 +81,11 @@ def _spans(first: Sequence[Hunk], then: Sequence[Hunk]) -> Iterator[tuple[int, i
     """Yield the ranges of lines that hunks of either are about, joined where they touch."""
     sides = [(h.line_after, h.after) for h in first] + [(h.line, h.before) for h in then]
     ranges = sorted((start := _start(line, lines), start + len(lines)) for line, lines in sides)
-    begin, end = ranges[0]
-    for start, stop in ranges[1:]:
-        if start > end:
-            yield begin, end
-            begin, end = start, stop
-        end = max(end, stop)
-    yield begin, end
+    joined = list[tuple[int, int]]()
+    for start, stop in ranges:
+        begin, end = joined.pop() if joined and start <= joined[-1][1] else (start, stop)
+        joined.append((begin, max(end, stop)))
+    yield from joined
 
 
 def _with(lines: Sequence[str], begin: int, hunks: Sequence[Hunk]) -> list[str]:

@@ -138,8 +138,8 @@ def of_tree(root: Path, catalog: Catalog, clone: Clone | None) -> Release:
     def occupied(path: str) -> bool:
         place = layout.place(path)
         try:
-            outside = not (top / place).parent.resolve().is_relative_to(top)
-            return outside or (os.path.lexists(top / place) and place not in pristine)
+            linked = (top / place).parent.resolve() != (top / place).parent
+            return linked or (os.path.lexists(top / place) and place not in pristine)
         except OSError:
             return True
 
@@ -167,8 +167,8 @@ def _reader(root: Path, layout: Layout, pristine: Mapping[str, bytes | None]) ->
             return pristine[place]
         file = top / place
         try:
-            inside = file.parent.resolve().is_relative_to(top) and not file.is_symlink()
-            if inside and file.is_file() and file.stat().st_size <= _LARGEST:
+            is_itself = file.parent.resolve() == file.parent and not file.is_symlink()
+            if is_itself and file.is_file() and file.stat().st_size <= _LARGEST:
                 return file.read_bytes()
         except OSError:
             pass

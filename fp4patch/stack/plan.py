@@ -45,7 +45,7 @@ class Outcome(StrEnum):
     """It goes on once others are in, which are not."""
     CONFLICTS = "conflicts"
     NOT_FOR = "not for this release"
-    """The release has none of its files."""
+    """The release has none of its files, or is of another project."""
 
     @property
     def is_settled(self) -> bool:
@@ -103,6 +103,8 @@ class Patch(Document):
     link: str = ""
     base: str = ""
     """Release or commit that it was made for, if the stack says it."""
+    target: str = field(metadata=HIDDEN, default="")
+    """Kind of tree that it is for, if the stack says it."""
     commit: Commit = field(metadata=HIDDEN, default=None)  # type: ignore[assignment]
 
     @property
@@ -233,6 +235,8 @@ class OnRelease:
         changes, left_out = self._present(patch)
         tried = self._tried_here(changes)
         if tried.fits:
+            same = all(self.text(path) == text for path, text in tried.texts.items())
+            is_done = same and not any(change.sets_mode for change in changes)
             needed = self._needed(patch, changes)
             needs = tuple(self.on[number].label for number in needed)
             self.on.append(patch)
@@ -240,8 +244,9 @@ class OnRelease:
             self._changes.append(changes)
             self.texts |= tried.texts
             moved = tuple(Place(place.file, place.hunk, place.line, "its lines changed here") for place in tried.moved)
-            outcome = Outcome.MERGES if tried.merged else Outcome.APPLIES
-            return made(outcome, there.evidence, needs=needs, places=moved, left_out=left_out)
+            outcome = Outcome.NOTHING if is_done else Outcome.MERGES if tried.merged else Outcome.APPLIES
+            evidence = "the patches before it have done it" if is_done else there.evidence
+            return made(outcome, evidence, needs=needs, places=moved, left_out=left_out)
         if not any(self.release.text(change.before) is not None for change in patch.judged if change.before) and all(
             change.before for change in patch.judged
         ):
@@ -261,6 +266,10 @@ class OnRelease:
 
     def presence(self, patch: Patch) -> "_Presence":
         """Return whether the release has a patch, by the log if a clone has it, else by its texts."""
+        is_others = patch.target and self.release.target and patch.target != self.release.target.name
+        return _Presence(Outcome.NOT_FOR, f"it is for {patch.target}") if is_others else self._presence(patch)
+
+    def _presence(self, patch: Patch) -> "_Presence":
         found = list(self._found(patch))
         told = {here.found for here in found}
         has = [here for here in found if here.found is Found.IN]
@@ -298,17 +307,13 @@ class OnRelease:
             if change.binary:
                 yield _Here(change.path, 0, Found.ABSENT)
             elif change.after is None:
-                yield _Here(change.path, 0, Found.GONE if text is None else Found.ABSENT, exact=text is None)
+                is_gone = text is None and not self.release.occupied(change.path)
+                yield _Here(change.path, 0, Found.GONE if is_gone else Found.ABSENT, exact=is_gone)
             elif text is None:
                 yield _Here(change.path, 0, Found.ABSENT)
             elif change.before is None and text == "".join(line for hunk in change.hunks for line in hunk.after):
                 yield _Here(change.path, 0, Found.IN, exact=True)
-            elif (
-                change.before != change.after
-                and not change.copied
-                and change.before
-                and self.release.text(change.before)
-            ):
+            elif change.before not in (None, change.after) and not self._has_moved(change, text):
                 yield _Here(change.path, 0, Found.ABSENT)
             elif not change.hunks:
                 renamed = change.before != change.after
@@ -316,6 +321,11 @@ class OnRelease:
             else:
                 for number, here in enumerate(hunks_in(change, text), 1):
                     yield _Here(change.path, number, here.found, here.exact)
+
+    def _has_moved(self, change: FileChange, text: str) -> bool:
+        """Tell whether a file with a text can be one that was renamed, or copied: that of the first name decides."""
+        first = self.release.text(change.before or "")
+        return (bool(change.hunks) or text == first) if change.copied else first is None
 
     def _landed(self, patch: Patch) -> Landing | None:
         clone, commit = self.release.clone, self.release.commit

@@ -179,7 +179,7 @@ def _by_name(folder: Path) -> Iterator[str]:
 def _series(reader: Reader) -> dict[str, int | None]:
     """Return the files of ``series`` in their order, with the directories to take off their names (``-p0``)."""
     path, found = reader.root / SERIES, dict[str, int | None]()
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines()):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig", errors="replace").splitlines()):
         file, *options = line.partition("#")[0].split() or [""]
         if not file:
             continue

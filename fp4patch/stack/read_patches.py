@@ -1,5 +1,6 @@
 """The patches of a stack as a plan has them: each file is one, with all of its commits."""
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -21,14 +22,14 @@ def patches_of(stack: Path, catalog: Catalog) -> list[Patch]:
             raise Refused(
                 f"{stack} is no patch file: {error}", help="name a patch, or a directory of patches"
             ) from error
-    made = []
-    for _, group in groupby(read_stack(stack, catalog.targets).patches, lambda patch: patch.file):
+    made, found = list[Patch](), read_stack(stack, catalog.targets)
+    for _, group in groupby(found.patches, lambda patch: patch.file):
         patches = list(group)
         try:
             made.append(_of_stack(patches))
         except LexError:  # commits that do not follow each other
             made += [_of_stack([patch]) for patch in patches]
-    return made
+    return [replace(patch, target=found.target) for patch in made]
 
 
 def _of_stack(patches: list[StackPatch]) -> Patch:
@@ -39,4 +40,4 @@ def _of_stack(patches: list[StackPatch]) -> Patch:
 
 def _patch(name: str, commits: list[Commit], link: str = "", base: str = "") -> Patch:
     commit = composed(commits)
-    return Patch(name, commit.subject, link or commit.link, base, commit)
+    return Patch(name, commit.subject, link or commit.link, base, commit=commit)
