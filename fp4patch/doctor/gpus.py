@@ -1,13 +1,16 @@
 """The NVIDIA driver and the GPUs of this machine, by the driver's library."""
 
 import ctypes
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Answer, Axis, Finding, Level, Observation
 from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import has
+from fp4patch.core.wording import shortened
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _FIRST_WITH_FP4 = 10
@@ -77,6 +80,29 @@ def answers(driver: Driver | None) -> tuple[Answer, ...]:
     )
 
 
+def first_line(driver: Driver | None, findings: Sequence[Finding]) -> tuple[Answer, ...]:
+    """Return the answer for each kind of GPU with FP4 instructions: what its driver takes, and what fails here.
+
+    ``findings``: all that was found about this machine, for its GPUs.
+    """
+    having = {gpu.arch: gpu.name for gpu in driver.gpus if gpu.arch.major >= _FIRST_WITH_FP4} if driver else {}
+    failing = tuple(dict.fromkeys(one.subject for one in findings if one.level is Level.RED))
+    answered = []
+    for arch, name in sorted(having.items()):
+        is_gpu = (f"{name} is {arch}",)
+        found = Observation(Axis.CONVERTS, Level.GREEN, "it has FP4 instructions, and nothing found here fails", is_gpu)
+        if driver and not has(Version(driver.cuda), replace(arch, suffix="a")):
+            why = f"the driver serves CUDA {driver.cuda}, which has no {arch}a"
+            found = Observation(
+                Axis.TOOLS, Level.RED, "the driver is too old", (why, *is_gpu), remedies.of("driver_too_old")
+            )
+        elif failing:
+            why = f"it has FP4 instructions, and something here fails: {shortened(failing)}"
+            found = Observation(Axis.TOOLS, Level.NONE, why, is_gpu, "follow the first arrow below")
+        answered.append(Answer.of(arch, found))
+    return tuple(answered)
+
+
 def examine(driver: Driver | None, torch_cuda: str, *, loaded: bool = False) -> tuple[Finding, ...]:
     """Return the driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing;
     ``loaded``: the kernel has a driver."""
@@ -92,11 +118,16 @@ def examine(driver: Driver | None, torch_cuda: str, *, loaded: bool = False) -> 
     if torch_cuda and Version(driver.cuda).major < Version(torch_cuda).major:
         about = f"{about}, but PyTorch was built with CUDA {torch_cuda}"
         findings = [remedies.finding(Level.RED, "driver", about, "driver_too_old")]
+    findings += told(driver)
+    if not driver.gpus:
+        findings.append(remedies.finding(Level.YELLOW, "GPU", "the driver finds no GPU", "no_gpu"))
+    return tuple(findings)
+
+
+def told(driver: Driver) -> Iterator[Finding]:
+    """Yield each GPU with what its FP4 code must be compiled for."""
     for gpu in driver.gpus:
         note = "fp4patch patches code for SM12x; verify and build need no GPU"
         if gpu.arch.major == 12:
             note = f"FP4 code must be compiled for {gpu.arch}a or sm_120f"
-        findings.append(Finding(Level.GREEN, gpu.name, f"{gpu.arch}: {note}"))
-    if not driver.gpus:
-        findings.append(remedies.finding(Level.YELLOW, "GPU", "the driver finds no GPU", "no_gpu"))
-    return tuple(findings)
+        yield Finding(Level.GREEN, gpu.name, f"{gpu.arch}: {note}")

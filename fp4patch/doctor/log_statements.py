@@ -1,44 +1,54 @@
-"""Targets and backends that a log states: commands of nvcc, CMake's configuration, and the choice of a server.
+"""Targets and backends that a log states: commands of compilers, CMake's configuration, and the choice of a server.
 
 What a log states is not what a library has: the findings say what was asked for, and are no verdict on a file.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from fp4patch.binaries.findings import Finding, Level
-from fp4patch.core.arch import PTX, Arch, elements, made_by, nearest
-from fp4patch.core.wording import counted, listed
+from fp4patch.core.arch import Arch
+from fp4patch.core.wording import shortened
+from fp4patch.doctor import log_commands, settings
+from fp4patch.doctor.log_commands import Compilation
 
-# Example: -gencode arch=compute_120f,code=sm_120f
-# Example: --generate-code=arch=compute_90a,code=[sm_90a
-# Example: -gencode;arch=compute_80,code=sm_80
-_GENCODE = re.compile(
-    r"--?gen(?:code|erate-code)[ =;]*\"?arch=compute_(\w+),\s*\\?\"?code=\\?\"?\[?((?:(?:sm|compute)_\w+,?)+)"
-)
-# Example: ptxas --dont-merge-basicblocks -arch=sm_120f
-_ASSEMBLED = re.compile(r"ptxas\"? [^\n]*?-arch[= ](sm_\d{2,3}[af]?)\b")
-# Example: Compiling entry function '_Z6kernelv' for 'sm_120f'
-_VERBOSE = re.compile(r"Compiling entry function '\S+' for '(sm_\d{2,3}[af]?)'")
 # Example: -- CUDA supported target architectures: 12.0
+# Example: #14 92.07 -- Using CMAKE_CUDA_ARCHITECTURES=121a CMAKE_CUDA_ARCHITECTURES_NATIVE=121a-real
 _OF_CMAKE = re.compile(
-    r"^\W*(CUDA (?:supported )?target architectures|Autodetected CUDA architecture\(s\)|CMAKE_CUDA_ARCHITECTURES)"
-    r"(?::STRING)?[:=] *(\d[^\n]*)$",
+    r"(?:--|^|\|) *(?:Using )?(?P<name>CUDA (?:supported )?target architectures|Autodetected CUDA architecture\(s\)"
+    r"|GPU architectures|CMAKE_CUDA_ARCHITECTURES)(?::\w+)?[:=] *(?P<value>\d[^\n]*)",
+    re.MULTILINE,
+)
+# Example: + export TORCH_CUDA_ARCH_LIST="12.1a"
+# Example: cmake -DCMAKE_CUDA_ARCHITECTURES=120 ..
+_SET = re.compile(
+    r"(?:^[+ ]*|export |declare -x |ENV |ARG |-e |--env[ =]|--build-arg[ =]|-D)(?P<name>[A-Za-z_]\w*)(?::STRING)?="
+    r"(?P<quote>[\"']?)(?P<value>\d[\w.;,+ -]*?)(?P=quote)(?=[\s\"'\\]|$)",
     re.MULTILINE,
 )
 # Example: Building SM12x NVFP4 for archs: 12.0f
-_BUILDING = re.compile(r"Building (\S[^\n]*?) for archs: *([\d.af;+PTX]+)")
+_BUILDING = re.compile(r"Building (?P<name>\S[^\n]*?) for archs: *(?P<value>[\d.af;+PTX]+)")
 # Example: Using 'MARLIN' NvFp4 MoE backend
 _EXPERTS = re.compile(r"Using '(\w+)' (?:NvFp4|NVFP4|Mxfp4|MXFP4) MoE backend")
 # Example: Using FlashInferCutlassNvFp4LinearKernel for NVFP4 GEMM
-_DENSE = re.compile(r"Using ([\w-]+) for (?:NVFP4|MXFP4) GEMM")
+# Example: Using NvFp4LinearBackend.MARLIN for NVFP4 GEMM
+_DENSE = re.compile(r"Using (?:\w+\.)?([\w-]+) for (?:NVFP4|MXFP4) GEMM")
 _IN_16_BITS = re.compile(r"marlin|humming|w4a16|emulation", re.IGNORECASE)
+# Example: CUDA : ARCHS = 890,1200 | USE_GRAPHS = 1 | BLACKWELL_NATIVE_FP4 = 1 |
+_OF_GGML = re.compile(r"CUDA : ARCHS = (?P<archs>[\d,]+)(?P<rest>[^\n]*)")
+# Example: nvfp4_quant_kernels.cu
+_OF_FP4 = re.compile(r"fp4|w4a4", re.IGNORECASE)
 
 
-def read(text: str, gpus: Sequence[Arch], *, named: bool) -> Iterator[Finding]:
-    """Yield a finding for each kind of statement of a log. ``named``: somebody asked about these GPUs."""
-    yield from _commands(text, gpus, named)
+def read(whole: str, gpus: Sequence[Arch], *, named: bool, longest: int = 4000) -> Iterator[Finding]:
+    """Yield a finding for each kind of statement of a log.
+
+    ``named``: somebody asked about these GPUs; ``longest``: characters of a line that are searched for statements: a
+    command can be longer.
+    """
+    text = "\n".join(line[:longest] for line in whole.split("\n"))
+    yield from _commands(whole, gpus, named)
     yield from _configuration(text, gpus, named)
     for subject, pattern in (("experts", _EXPERTS), ("dense layers", _DENSE)):
         for name in dict.fromkeys(pattern.findall(text)):
@@ -48,54 +58,75 @@ def read(text: str, gpus: Sequence[Arch], *, named: bool) -> Iterator[Finding]:
             level = Level.YELLOW if in_16_bits else Level.GREEN
             remedy = "for one of W4A4, docs/moe-backends.md has the order in which vLLM chooses" if in_16_bits else ""
             yield Finding(level, subject, f"the program chose {name}, which {what}", remedy)
+    for archs, rest in dict.fromkeys(_OF_GGML.findall(text)):
+        yield _of_ggml(archs, rest, gpus, named)
 
 
 def _commands(text: str, gpus: Sequence[Arch], named: bool) -> Iterator[Finding]:
-    """Yield what the commands of nvcc and ptxas in the log compile for."""
-    code, ptx = Counter[Arch](), Counter[Arch]()
-    for virtual, targets in _GENCODE.findall(text):
-        for target in elements(targets):
-            if arch := made_by(virtual, target):
-                (code if target.startswith("sm_") else ptx)[arch] += 1
-    for target in (*_ASSEMBLED.findall(text), *_VERBOSE.findall(text)):
-        if arch := made_by(target, target):
-            code[arch] += 1
-    if code or ptx:
-        parts = [f"{arch} ({counted(number, 'time')})" for arch, number in sorted(code.items())]
-        parts += [f"PTX of {arch} ({counted(number, 'time')})" for arch, number in sorted(ptx.items())]
-        yield _of_targets("targets", f"commands of nvcc name {listed(parts)}", list(code), list(ptx), gpus, named)
+    """Yield what the commands of compilers in the log compile for, and apart from it the sources named for FP4."""
+    found = log_commands.read(text)
+    for_fp4 = [one for one in found if _OF_FP4.search(one.source)]
+    if found:
+        what = f"commands of nvcc name {log_commands.targets(found)}"
+        yield _of_targets("targets", what, found, gpus, named, for_fp4 or found)
+    if for_fp4 and len(for_fp4) < len(found):
+        yield _of_targets("FP4 sources", shortened(one.source for one in for_fp4), for_fp4, gpus, named, for_fp4)
 
 
 def _configuration(text: str, gpus: Sequence[Arch], named: bool) -> Iterator[Finding]:
-    """Yield what CMake states of a whole build, and of its FP4 kernels."""
-    stated = dict(_OF_CMAKE.findall(text))
-    stated |= {name: value for name, value in _BUILDING.findall(text) if re.search(r"fp4", name, re.IGNORECASE)}
-    for name, value in stated.items():
-        code, ptx = list[Arch](), list[Arch]()
-        for element in elements(value):
-            plain = re.sub(r"\(\d\.\d\)|-real|-virtual|\+PTX", "", element)
-            try:
-                arch = Arch.parse(plain)
-            except ValueError:
-                continue
-            code += [] if element.endswith("-virtual") else [arch]
-            ptx += [arch] if element.endswith((PTX, "-virtual")) else []
-        if code or ptx:
-            yield _of_targets("CMake", f"{name}: {value.strip()}", code, ptx, gpus, named)
+    """Yield what CMake states of a whole build and of its FP4 kernels; else the lists that the build was given."""
+    of_fp4 = {name: value for name, value in _BUILDING.findall(text) if re.search("fp4", name, re.IGNORECASE)}
+    stated = {name: _before_assignment(value) for name, value in _OF_CMAKE.findall(text)}
+    given = {} if stated or of_fp4 else {name: value for name, _, value in _SET.findall(text)}
+    for name, value in (stated | given | of_fp4).items():
+        notation = "CMAKE_CUDA_ARCHITECTURES" if name == "GPU architectures" else name
+        made = settings.of_list("", notation, re.sub(r"\(\d\.\d\)", "", value))
+        if not (made.code or made.ptx):
+            continue
+        is_read = name in stated or name in of_fp4
+        if not is_read and not settings.is_list(name):
+            continue
+        one = Compilation("CMake", "", made.code, made.ptx)
+        judged = [one] if is_read else []
+        what = f"{name}: {value.strip()}"
+        yield _of_targets("CMake" if is_read else "list", what, [one], gpus, named, judged, whole=name not in of_fp4)
+
+
+def _before_assignment(text: str) -> str:
+    """Return ``120a`` of ``120a CMAKE_CUDA_ARCHITECTURES_NATIVE=120a-real``."""
+    return " ".join(takewhile(lambda word: not re.match(r"[A-Z_]+=", word), text.split()))
+
+
+def _of_ggml(archs: str, rest: str, gpus: Sequence[Arch], named: bool) -> Finding:
+    """Return what a program of GGML states of its CUDA code: its list has no suffixes, and a flag tells of FP4."""
+    has_fp4 = "BLACKWELL_NATIVE_FP4 = 1" in rest
+    own = {gpu for gpu in gpus if f"{gpu.gpu.number}0" in archs.split(",")}
+    told = [f"{gpu} has {'code of its own' if gpu in own else 'none of its own'}" for gpu in gpus]
+    what = f"CUDA code for {archs}, {'with' if has_fp4 else 'without'} FP4 kernels of SM12x: {'; '.join(told)}"
+    well = has_fp4 and (own == set(gpus) if named else bool(own))
+    remedy = "" if well else "`fp4patch doctor FILE` on what was built tells what it has"
+    return Finding(Level.GREEN if well else Level.NONE, "GGML", what, remedy)
 
 
 def _of_targets(
-    subject: str, what: str, code: Sequence[Arch], ptx: Sequence[Arch], gpus: Sequence[Arch], named: bool
+    subject: str,
+    what: str,
+    found: Sequence[Compilation],
+    gpus: Sequence[Arch],
+    named: bool,
+    judged: Sequence[Compilation],
+    *,
+    whole: bool = False,
 ) -> Finding:
-    chosen = {gpu: nearest(gpu, code, ptx) for gpu in gpus}
-    told = "; ".join(f"{gpu} loads {_loads(arch, code)}" for gpu, arch in chosen.items())
-    suffixed = [bool(arch and arch.suffix and arch in code) for arch in chosen.values()]
-    well = all(suffixed) if named else any(suffixed)
+    """Return a finding on compilations. ``judged``: those that decide whether it is well; ``whole``: a list that
+    holds for a build whose sources may have lists of their own."""
+    told = "; ".join(log_commands.loaded(found, gpu) for gpu in gpus)
+    told = (
+        told.replace("without FP4 instructions", "which has FP4 where a source has a list of its own")
+        if whole
+        else told
+    )
+    having = [bool(judged) and all(one.has_fp4(gpu) for one in judged) for gpu in gpus]
+    well = all(having) if named else any(having)
     remedy = "" if well else "`fp4patch doctor FILE` on what was built tells what it has"
     return Finding(Level.GREEN if well else Level.NONE, subject, f"{what}: {told}", remedy)
-
-
-def _loads(arch: Arch | None, code: Sequence[Arch]) -> str:
-    if arch is None:
-        return "nothing of it"
-    return f"{arch}{'' if arch.suffix else ', without FP4 instructions'}" if arch in code else f"PTX of {arch}"

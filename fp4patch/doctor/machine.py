@@ -45,7 +45,7 @@ def examine(host: Host, asked: Sequence[Arch] = (), compiler: Version | None = N
         *gpus.examine(driver, cuda, loaded=(host.root / "proc/driver/nvidia/version").is_file()),
         *examine_memory(host, matter),
     )
-    own = () if asked else gpus.answers(driver)
+    own = () if asked else gpus.answers(driver) or gpus.first_line(driver, findings)
     return FindingsReport(f"{platform.platform()}, Python {host.python}", findings, own)
 
 

@@ -130,7 +130,7 @@ def findings(found: MachineText) -> Iterator[Finding]:
     elif not found.driver.cuda:
         unknown = "the text does not tell for which CUDA release the driver is"
         yield Finding(Level.NONE, "driver", unknown, "nvidia-smi tells it")
-        yield from gpus.examine(replace(found.driver, cuda="99.9"), "")[1:] if found.driver.gpus else ()
+        yield from gpus.told(found.driver)
     else:
         every = gpus.examine(replace(found.driver, gpus=tuple(dict.fromkeys(found.driver.gpus))), found.torch_cuda)
         # A GPU that is not known by its name is one.

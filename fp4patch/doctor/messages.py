@@ -1,5 +1,6 @@
 """The causes in the log of a build or a program: messages.toml has each message with its cause and remedy."""
 
+import codecs
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,10 @@ from fp4patch.core.errors import UsageError
 from fp4patch.doctor import log_statements
 from fp4patch.doctor.result import FindingsReport
 
-LOG = re.compile(r".*\.(log|txt|out|err)|-")
+LOG = re.compile(r"(?!CMakeLists\.txt$).*\.(log|txt|out|err|stdout|stderr|md)(\.\d+)?|-")
 """Names of logs; ``-`` is standard input."""
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+"""What a text begins with, and its encoding: PowerShell writes UTF-16 where it redirects."""
 # Example: \x1b[31m
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
 _LONGEST = 4000
@@ -51,7 +54,17 @@ def text_of(name: str) -> str:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}", help="check its name and permissions") from error
-    return _ESCAPES.sub("", content.decode(errors="replace"))
+    encoding = next((encoding for begin, encoding in _BOMS.items() if content.startswith(begin)), "utf-8")
+    return _ESCAPES.sub("", content.decode(encoding, errors="replace"))
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a file without a suffix begins as a text does: ``nohup``, ``build-output``."""
+    if path.suffix or not path.is_file():
+        return False
+    with path.open("rb") as opened:
+        begin = opened.read(4096)
+    return bool(begin.strip()) and (begin.startswith(tuple(_BOMS)) or b"\0" not in begin)
 
 
 def examine(name: str, whole: str, gpus: Sequence[Arch] = ()) -> FindingsReport:
@@ -64,7 +77,7 @@ def examine(name: str, whole: str, gpus: Sequence[Arch] = ()) -> FindingsReport:
     help_text = "name the source tree, the build directory, or what was built"
     none = Finding(Level.NONE, "log", "none of the known messages is in it", help_text)
     findings = sorted(known or [none], key=lambda finding: finding.level is not Level.RED)
-    return FindingsReport(name, (*findings, *log_statements.read(text, gpus or GPUS, named=bool(gpus))))
+    return FindingsReport(name, (*findings, *log_statements.read(whole, gpus or GPUS, named=bool(gpus))))
 
 
 def _known(text: str) -> Iterator[tuple[int, Finding]]:

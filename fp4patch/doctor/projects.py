@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from collections import Counter
@@ -65,6 +66,8 @@ class Project:
     by_name: dict[str, list[str]] = field(default_factory=dict)
     """Paths of all sources, by the name of the file."""
     kept: dict[str, SourceFile] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    """Files that are not read, and why."""
 
     @classmethod
     def at(cls, path: Path, *, without: Sequence[Path] = (), converting: bool = False) -> Project:
@@ -76,8 +79,10 @@ class Project:
         project = cls(path if path.is_dir() else path.parent)
         largest = _GENERATED if converting else _LARGEST
         for name in _files(path, without):
-            content = _content(f"{project.root}/{name}", largest)
+            content, why = _content(f"{project.root}/{name}", largest)
             project.read += 1
+            if why and not converting:
+                project.unread[name] = why
             if not name.endswith(SOURCES):
                 project.builds[name] = _text(content)
                 continue
@@ -134,16 +139,22 @@ def _files(path: Path, without: Sequence[Path]) -> Iterator[str]:
 
 
 def text_of(file: Path) -> str:
-    """Return the text of a file; nothing of one that is too large. UsageError if it cannot be read."""
-    return _text(_content(str(file), _LARGEST))
+    """Return the text of a file; nothing of one that is too large or no text. UsageError if it cannot be read."""
+    return _text(_content(str(file), _LARGEST)[0])
 
 
-def _content(file: str, largest: int) -> bytes:
+def _content(file: str, largest: int) -> tuple[bytes, str]:
+    """Return what a file has, or nothing and why it is not read: no compiler or build tool reads UTF-16."""
     try:
         with open(file, "rb", buffering=0) as opened:  # noqa: PTH123 - a Path takes long
-            return opened.read() if os.fstat(opened.fileno()).st_size <= largest else b""
+            if os.fstat(opened.fileno()).st_size > largest:
+                return b"", f"it is larger than {largest >> 20} MiB"
+            content = opened.read()
     except OSError as error:
         raise UsageError(f"cannot read {Path(file)}: {error.strerror}", help="check its permissions") from error
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return b"", "it is UTF-16: save it as UTF-8"
+    return (b"", "it is no text: it has NUL bytes") if b"\0" in content[:4096] else (content, "")
 
 
 def _text(content: bytes) -> str:
@@ -182,6 +193,7 @@ def examine(path: Path, question: Question, cuda: Version | None, *, without: Se
         name: settings.read(name, text, release, own) for name, text in changed.items() if text != project.builds[name]
     }
     read |= again
+    read |= {name: BuildFile(unread=f"{name}: {why}") for name, why in project.unread.items()}
     for file in read.values():
         project.macros |= file.macros
     findings = [*recipes.removals(project.builds)]

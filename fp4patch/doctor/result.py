@@ -128,7 +128,7 @@ class FindingsReport(Examined):
     """The machine, ``Linux-6.14.0-x86_64-with-glibc2.39, Python /usr/bin/python3``, or the file."""
     findings: tuple[Finding, ...]
     answers: tuple[Answer, ...] = field(default=(), metadata=key("gpus"))
-    """Answer for each GPU of the machine, if none of them has FP4 instructions."""
+    """Answer for each GPU of the machine that has FP4 instructions; for each, if none of them has any."""
 
 
 LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: Level.NONE}

@@ -236,7 +236,7 @@ def _is_python(name: str) -> bool:
 
 def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorReport:
     """Return what is known about one PATH: a Python, log, list, release, source tree, project, build, or code."""
-    is_log = bool(messages.LOG.fullmatch(name))
+    is_log = bool(messages.LOG.fullmatch(Path(name).name)) or _is_unnamed_text(Path(name))
     if (is_log or name.endswith((".yml", ".yaml"))) and (name == "-" or Path(name).is_file()):
         text = messages.text_of(name)
         if (releases := inputs.read(name, text)) is not None:
@@ -253,6 +253,14 @@ def examine(name: str, question: Question, *, on_step: OnProgress) -> DoctorRepo
         return _examine_local(find(name), name, question, on_step)
     _without_effect(question, "a published wheel")
     return DoctorReport(binaries=tuple(_published(name, question, on_step)))
+
+
+def _is_unnamed_text(path: Path) -> bool:
+    """Return whether a path is that of a text whose name does not tell what it is."""
+    try:
+        return path.is_file() and not projects.is_read(path.name) and messages.is_text(path)
+    except OSError:
+        return False
 
 
 def _examine_text(name: str, text: str, question: Question, on_step: OnProgress) -> DoctorReport:
@@ -290,6 +298,9 @@ def _examine_local(path: Path | None, name: str, question: Question, on_step: On
     is_archive = path and path.is_file() and unpacked.ARCHIVE.fullmatch(path.name) and not question.required
     if path and is_archive and unpacked.is_of_sources(path, projects.SOURCES, _COMPILED):
         return _examine_archive(path, question, on_step)
+    if path and path.name in (configured.COMMANDS, configured.NINJA) and path.is_file():
+        _without_requirements(question, "a configured build")
+        return DoctorReport(projects=(configured.examine(path.parent, question, cuda_of(question)),))
     if path and (checkpoint := model.read(path)):
         _without_requirements(question, "a model")
         _without_effect(question, "a model")

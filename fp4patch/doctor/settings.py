@@ -23,7 +23,12 @@ _GENCODE = re.compile(r"arch=[\"']?(?P<arch>[^,\"']+)[\"']?\s*,\s*code=[\"']?(?P
 # Example: -gencode=arch=compute_121a,code=sm_121a
 _GENCODE_OPTION = re.compile(r"-{1,2}(?:gencode|generate-code)(?:=(.*))?", re.DOTALL)
 # Example: -arch=sm_121a
-_ARCH_OPTION = re.compile(r"(?:-arch|--gpu-architecture)(?:=(.*))?", re.DOTALL)
+# Example: --cuda-gpu-arch=sm_121a
+_ARCH_OPTION = re.compile(r"(?:-arch|--gpu-architecture|--cuda-gpu-arch|--offload-arch)(?:=(.*))?", re.DOTALL)
+# Example: -code=sm_121a,compute_121a
+_CODE_OPTION = re.compile(r"(?:-code|--gpu-code)(?:=(.*))?", re.DOTALL)
+# Example: [sm_121a,compute_121a]
+_TARGETS = re.compile(r"\[?(?:(?:sm|compute|lto)_\d+[af]?,?)+\]?")
 # Example: -DNAME:STRING=value
 _DEFINED = re.compile(r"-D([A-Za-z_]\w*)(?::\w+)?(?:=(.*))?", re.DOTALL)
 _EVERY_NVCC = re.compile(r"NVCC_(?:APPEND|PREPEND)_FLAGS")
@@ -96,12 +101,15 @@ class BuildFile:
     """Why it is not read, or the first line of it that is not; empty if all of it is."""
 
 
-def of_command(place: str, command: Sequence[str], cuda: Version) -> Setting:
-    """Return what one command of a compiler sets, all of it together."""
+def of_command(place: str, command: Sequence[str], cuda: Version | None) -> Setting:
+    """Return what one command of a compiler sets, all of it together.
+
+    ``cuda``: the release whose default counts where it sets nothing; None: it is not known.
+    """
     together = Setting(place, "its command", "")
     for setting in _of_words(place, Reading("nvcc", tuple(map(Value, command)), 0, Kind.PASSED), ""):
         together = _joined(together, setting)
-    if not (together.code or together.ptx or together.unknown or together.native):
+    if cuda and not (together.code or together.ptx or together.unknown or together.native):
         plain = Arch(7, 5) if cuda >= Version("13") else Arch(5, 2)
         return replace(together, value=f"the compiler's default, {plain}", code=(plain,), ptx=(plain,))
     value = ", ".join([*map(str, together.code), *(f"compute_{arch.number}" for arch in together.ptx)])
@@ -245,7 +253,7 @@ def _of_words(  # noqa: PLR0912 - one branch for each form of an option
 ) -> Iterator[Setting]:
     """Yield what the words of a command set."""
     program, assigns = reading.name, reading.name in _ASSIGNING
-    rest = iter(reading.values)
+    rest = iter(_as_gencode(reading.values))
     for word in rest:
         text = word.text
 
@@ -291,6 +299,26 @@ def _of_words(  # noqa: PLR0912 - one branch for each form of an option
             yield from map(as_read, _named(place, "cuda_arch", replace(word, text=found[1])))
 
 
+def _as_gencode(words: Sequence[Value]) -> Sequence[Value]:
+    """Return words with ``-arch=compute_121a -code=sm_121a`` as the ``-gencode`` that nvcc makes of them."""
+    found = dict[str, Value]()
+    others = list[Value]()
+    rest = iter(words)
+    for word in rest:
+        for name, option in (("arch", _ARCH_OPTION), ("code", _CODE_OPTION)):
+            given = option.fullmatch(word.text)
+            if given and name not in found:
+                found[name] = replace(word, text=given[1]) if given[1] is not None else next(rest, Value(""))
+                break
+        else:
+            others.append(word)
+    arch, code = found.get("arch"), found.get("code")
+    if not (arch and code and _TARGETS.fullmatch(arch.text) and _TARGETS.fullmatch(code.text)):
+        return words
+    pair = Value(f"arch={arch.text},code={code.text}", arch.unknown or code.unknown)
+    return [Value("-gencode"), replace(pair, condition=arch.condition or code.condition), *others]
+
+
 def _named(place: str, name: str, value: Value) -> Iterator[Setting]:
     """Yield what ``NAME=value`` sets: a list, or flags."""
     yield from (replace(one, place=place) for one in _of_reading(place, Reading(name, (value,), 0)))
@@ -312,6 +340,11 @@ def _as_read(setting: Setting, reading: Reading) -> Setting:
         cuda=cuda_of_image(reading.image),
         command=setting.command or (str(reading.command) if reading.command else ""),
     )
+
+
+def is_list(name: str) -> bool:
+    """Return whether a name is that of a setting that holds targets."""
+    return list_name(name) is not None
 
 
 def of_list(place: str, name: str, value: str) -> Setting:
@@ -391,7 +424,10 @@ def _arch(place: str, value: Value) -> Setting | None:
     target = re.fullmatch(r"(sm|compute)_(\d{2,3}[af]?)", text)
     if not target:
         return None
-    arch = Arch.parse(target[2])
+    try:
+        arch = Arch.parse(target[2])
+    except ValueError:  # a GPU of CUDA 8 or before
+        return Setting(place, "-arch", text, unknown=text)
     # nvcc 13.0 adds PTX of the plain target to -arch=sm_121a too, and has ptxas check it.
     code, ptx = ((arch,), (arch.gpu,)) if target[1] == "sm" else ((), (arch,))
     return Setting(place, "-arch", text, code, ptx)

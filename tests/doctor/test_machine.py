@@ -66,7 +66,28 @@ def test_a_machine_whose_gpus_have_no_fp4_is_told_first(tmp_path: Path) -> None:
         console.print(report_text(DoctorReport(found), details=False))
     assert said.get().startswith("✗ sm_89  no (converts): the GPU has no FP4 instructions")
     assert examine(machine(tmp_path), [Arch(12, 1)]).answers == ()
-    spark = tmp_path / "spark"
-    spark.mkdir()
-    libcuda(spark)
-    assert examine(machine(spark)).answers == ()
+
+
+@pytest.mark.parametrize(
+    ("driver", "ptxas", "level", "says"),
+    [
+        (13000, "13.0.88", Level.GREEN, "it has FP4 instructions, and nothing found here fails"),
+        (13000, "12.8.93", Level.NONE, "something here fails: Triton"),
+        (12080, "13.0.88", Level.RED, "the driver is too old"),
+    ],
+)
+def test_a_machine_with_fp4_is_told_in_one_line(
+    tmp_path: Path, driver: int, ptxas: str, level: Level, says: str
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    triton(site, ptxas=ptxas)
+    libcuda(tmp_path, driver=driver)
+    found = examine(machine(tmp_path))
+    (answer,) = found.answers
+    assert (answer.gpu, answer.level, says in answer.verdict) == (Arch(12, 1), level, True)
+    console = Console(width=160)
+    with console.capture() as said:
+        console.print(report_text(DoctorReport(found), details=False))
+    assert said.get().partition("sm_121  ")[0].strip() in ("✓", "?", "✗")
+    assert examine(machine(tmp_path), [Arch(12, 1)]).answers == ()
