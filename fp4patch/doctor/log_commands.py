@@ -14,11 +14,10 @@ from fp4patch.core.arch import Arch, nearest
 from fp4patch.core.wording import counted, listed
 from fp4patch.doctor import settings
 
-# Example: [3/7] /usr/local/cuda/bin/nvcc -c x.cu
-# Example: #$ ptxas -arch=sm_121 x.ptx
-# Example: Command '['nvcc', '-c', 'x.cu']'
+# Example: nvcc.exe"
+# Example: nvcc',
 _PROGRAM = re.compile(
-    r"(?<![^\s\"'/\\:\[(])(?P<name>nvcc|ptxas|fatbinary|clang(?:\+\+)?)(?:-[\d.]+)?(?:\.exe)?[\"']?(?P<list>,?)(?=\s)"
+    r"(?<![^\s\"'/\\:\[(])(?P<name>nvcc|ptxas|fatbinary|clang(?:\+\+)?)(?:-[\d.]+)?(?:\.exe)?[\"']?(?P<list>,?)(?!\S)"
 )
 # Example: '-gencode'
 _OF_LIST = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
@@ -34,7 +33,7 @@ _ENDS = frozenset(("&&", "||", ";", "|", ">", "2>&1", ">&", "2>", "]'", "&"))
 _IMAGE = re.compile(
     r"--image\d?=(?:kind=(?P<kind>elf|ptx|nvvm),sm=(?P<sm>\d+[af]?)|profile=(?P<profile>(?:sm|compute)_\d+[af]?)),file=(?P<file>.*)"
 )
-# Example: --orig_src_file_name "kernel.cu" -o /tmp/tmpxft_000011b2_00000000-6_kernel.ptx
+# Example: --orig_src_file_name "kernel.cu" -o /tmp/tmpxft_000011b2
 _OF_CICC = re.compile(r"--orig_src_file_name \"(?P<source>[^\"\n]+)\"[^\n]*?(?P<work>tmpxft_[0-9a-f]+)")
 _STEPS = re.compile(r"-{1,2}(?:dryrun|dry-run|v|verbose)")
 """Options with which nvcc prints its steps."""

@@ -14,14 +14,14 @@ from fp4patch.doctor import log_commands, settings
 from fp4patch.doctor.log_commands import Compilation
 
 # Example: -- CUDA supported target architectures: 12.0
-# Example: #14 92.07 -- Using CMAKE_CUDA_ARCHITECTURES=121a CMAKE_CUDA_ARCHITECTURES_NATIVE=121a-real
+# Example: -- Using CMAKE_CUDA_ARCHITECTURES=121a CMAKE_CUDA_ARCHITECTURES_NATIVE=121a-real
 _OF_CMAKE = re.compile(
     r"(?:--|^|\|) *(?:Using )?(?P<name>CUDA (?:supported )?target architectures|Autodetected CUDA architecture\(s\)"
     r"|GPU architectures|CMAKE_CUDA_ARCHITECTURES)(?::\w+)?[:=] *(?P<value>\d[^\n]*)",
     re.MULTILINE,
 )
-# Example: + export TORCH_CUDA_ARCH_LIST="12.1a"
-# Example: cmake -DCMAKE_CUDA_ARCHITECTURES=120 ..
+# Example: export TORCH_CUDA_ARCH_LIST="12.1a"
+# Example: -DCMAKE_CUDA_ARCHITECTURES=120
 _SET = re.compile(
     r"(?:^[+ ]*|export |declare -x |ENV |ARG |-e |--env[ =]|--build-arg[ =]|-D)(?P<name>[A-Za-z_]\w*)(?::STRING)?="
     r"(?P<quote>[\"']?)(?P<value>\d[\w.;,+ -]*?)(?P=quote)(?=[\s\"'\\]|$)",
@@ -37,7 +37,6 @@ _DENSE = re.compile(r"Using (?:\w+\.)?([\w-]+) for (?:NVFP4|MXFP4) GEMM")
 _IN_16_BITS = re.compile(r"marlin|humming|w4a16|emulation", re.IGNORECASE)
 # Example: CUDA : ARCHS = 890,1200 | USE_GRAPHS = 1 | BLACKWELL_NATIVE_FP4 = 1 |
 _OF_GGML = re.compile(r"CUDA : ARCHS = (?P<archs>[\d,]+)(?P<rest>[^\n]*)")
-# Example: nvfp4_quant_kernels.cu
 _OF_FP4 = re.compile(r"fp4|w4a4", re.IGNORECASE)
 
 

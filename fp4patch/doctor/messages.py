@@ -18,8 +18,8 @@ from fp4patch.doctor.result import FindingsReport
 
 LOG = re.compile(r"(?!CMakeLists\.txt$).*\.(log|txt|out|err|stdout|stderr|md)(\.\d+)?|-")
 """Names of logs; ``-`` is standard input."""
-_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-"""What a text begins with, and its encoding: PowerShell writes UTF-16 where it redirects."""
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""What PowerShell begins a text with where it redirects."""
 # Example: \x1b[31m
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
 _LONGEST = 4000
@@ -54,7 +54,8 @@ def text_of(name: str) -> str:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}", help="check its name and permissions") from error
-    encoding = next((encoding for begin, encoding in _BOMS.items() if content.startswith(begin)), "utf-8")
+    is_wide = content.startswith(_UTF16) and 3 * content.count(0) > len(content)
+    encoding = "utf-16" if is_wide else "utf-8-sig"
     return _ESCAPES.sub("", content.decode(encoding, errors="replace"))
 
 
@@ -64,7 +65,7 @@ def is_text(path: Path) -> bool:
         return False
     with path.open("rb") as opened:
         begin = opened.read(4096)
-    return bool(begin.strip()) and (begin.startswith(tuple(_BOMS)) or b"\0" not in begin)
+    return bool(begin.strip()) and (begin.startswith(_UTF16) or b"\0" not in begin)
 
 
 def examine(name: str, whole: str, gpus: Sequence[Arch] = ()) -> FindingsReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +47,11 @@ _LARGEST = 1 << 22
 _GENERATED = 1 << 18
 """Bytes of a source that people write: what is larger is generated, for one target."""
 _SHOWN = 3
+_CONFIGURED = "configure it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, then fp4patch doctor BUILD_DIR"
 _DETECTED = "PyTorch's detection"
+# Example: nv_float4_t
+_TEMPLATE = re.compile(r"\b(?:[mn][xv]_float4_t|OpClassBlockScaled\w*TensorOp)\b")
+"""CUTLASS's names for products of block-scaled matrices: the instructions are in its headers."""
 _FOR_OTHERS = "its FP4 statements are for other GPUs alone"
 _TORCH_LISTS = ("TORCH_CUDA_ARCH_LIST", "--arch-list", _DETECTED)
 
@@ -68,6 +73,8 @@ class Project:
     kept: dict[str, SourceFile] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     """Files that are not read, and why."""
+    templates: list[str] = field(default_factory=list)
+    """Places of sources that multiply by templates of CUTLASS."""
 
     @classmethod
     def at(cls, path: Path, *, without: Sequence[Path] = (), converting: bool = False) -> Project:
@@ -91,6 +98,10 @@ class Project:
                 project.kept[name] = SourceFile(name, _text(content))
                 if project.kept[name].statements:
                     project.sources[name] = project.kept[name]
+            if not converting and (b"_float4_t" in content or b"OpClassBlockScaled" in content):
+                source = project.kept.setdefault(name, SourceFile(name, _text(content)))
+                if found := _TEMPLATE.search(source.text):
+                    project.templates.append(f"{name}:{source.line(found.start())}")
         return project
 
     @property
@@ -352,12 +363,10 @@ def _beside(build: _Build, gpu: Arch) -> Iterator[str]:
 def _how(project: Project, gpu: Arch, question: Question) -> str:
     """Return the commands that would judge it, without the one that was just run."""
     target = replace(gpu, suffix="a").torch
-    configured = "configure it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, then fp4patch doctor BUILD_DIR"
     if question.asked:
-        return configured
-    return (
-        f"fp4patch doctor --for {gpu} --arch-list {target} {project.root}, with the list of your build; or {configured}"
-    )
+        return _CONFIGURED
+    with_list = f"fp4patch doctor --for {gpu} --arch-list {target} {project.root}, with the list of your build"
+    return f"{with_list}; or {_CONFIGURED}"
 
 
 def _place(setting: Setting) -> str:
@@ -392,21 +401,31 @@ def _of_setting(
         yield Observation(Axis.LOADS, Level.RED, "nothing that it loads is named", (why,), build_for(gpu, question))
     elif not project.sources:
         gets = f"{place}: {gpu} gets {chosen}"
+        by_templates = [_by_templates(project.templates)] if project.templates else []
         why = f"no FP4 statement is in the {counted(project.read, 'file')} read"
-        yield Observation(Axis.READ, Level.NONE, why, (gets, setting.meaning) if setting.meaning else (gets,))
+        yield Observation(Axis.READ, Level.NONE, why, (gets, *filter(None, [setting.meaning]), *by_templates))
     else:
         preprocessor = partial(project.preprocessor, cuda=stated or str(cuda or FOR_GB10))
         part = Part(setting, project.sources.values(), preprocessor)
         doubtful = any(arch.major == gpu.major or arch == chosen for arch in setting.conditional)
-        for found in of_parts(gpu, [part], f"{place}: {gpu} gets {chosen}", question):
+        for found in of_parts(gpu, [part], f"{place}: {gpu} gets {chosen}", question, project.templates):
             yield replace(found, level=Level.NONE) if doubtful and found.level is Level.RED else found
         if doubtful:
             why = "some of the targets are set under conditions that are not known"
             yield Observation(Axis.READ, Level.YELLOW, why)
 
 
-def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -> list[Observation]:
-    """Return what comes of sources that are compiled together; each part has a target that the GPU loads."""
+def _by_templates(templates: Sequence[str]) -> str:
+    return f"CUTLASS's block-scaled templates, whose headers are not read: {shortened(templates)}"
+
+
+def of_parts(
+    gpu: Arch, parts: Iterable[Part], place: str, question: Question, templates: Sequence[str] = ()
+) -> list[Observation]:
+    """Return what comes of sources that are compiled together; each part has a target that the GPU loads.
+
+    ``templates``: places that multiply by templates which are not among the sources.
+    """
     fates: Fates = {}
     by_driver = False
     for part in parts:
@@ -432,7 +451,7 @@ def of_parts(gpu: Arch, parts: Iterable[Part], place: str, question: Question) -
                 todo = build_for(gpu, question)
                 return [Observation(Axis.TOOLS, Level.RED, "it does not compile", (why, place), todo)]
             fates = {**own, **fates} if arch == chosen else fates
-    found = _of_fates(gpu, fates, place, question)
+    found = _of_fates(gpu, fates, place, question, templates)
     why = f"{gpu} gets PTX alone, which its driver compiles when a kernel is first used"
     return [*found, Observation(Axis.LOADS, Level.YELLOW, why)] if by_driver else found
 
@@ -449,7 +468,7 @@ def left_out(project: Project, target: Arch, cuda: str) -> dict[Left, list[State
     return found
 
 
-def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question) -> list[Observation]:
+def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question, templates: Sequence[str]) -> list[Observation]:
     """Return what follows from what is left of the statements: those that convert, and those that multiply."""
     targets: dict[Left, dict[Statement, Arch]] = {left: {} for left in Left}
     deciding: dict[str, None] = {}
@@ -469,6 +488,11 @@ def _of_fates(gpu: Arch, fates: Fates, place: str, question: Question) -> list[O
     seen = list[Observation]()
     for axis, products in ((Axis.CONVERTS, False), (Axis.MULTIPLIES, True)):
         own = {left: {s: t for s, t in of.items() if _multiplies(s) is products} for left, of in targets.items()}
+        if templates and products and not any(own.values()):
+            facts = (_by_templates(templates), place)
+            verdict = "it multiplies by templates not read"
+            seen.append(Observation(Axis.MULTIPLIES, Level.NONE, verdict, facts, _CONFIGURED))
+            continue
         seen += _of_axis(axis, own, place, build_for(gpu, question), deciding)
     return seen
 

@@ -71,6 +71,9 @@ def test_each_source_is_judged_by_its_own_targets(
         (f"{FLAGS.format('120f')} {FLAGS.format('121')}", "no", "left out"),  # it loads the nearer one
         ("--generate-code=arch=compute_120f,code=[compute_120f]", "reservation", "PTX alone"),
         ("", "no", "left out"),  # PTX of sm_75, the default of CUDA 13
+        ("-arch=compute_120f -code=sm_120f", "yes", ""),
+        ("-code sm_121 -arch compute_121", "no", "left out"),
+        ("-arch=sm_20 -arch=sm_121a", "not-judged", "sm_20 is not read"),
         ("--options-file here.rsp", "yes", ""),
         ("--options-file gone.rsp", "not-judged", "gone.rsp is not read"),
     ],
@@ -81,6 +84,12 @@ def test_a_command_is_read_as_nvcc_reads_it(doctor: Doctor, tmp_path: Path, flag
     (row,) = doctor("--for", "gb10", "--cuda", "13.0", build)[1]["projects"][0]["gpus"]
     assert row["answer"] == answer
     assert says in " ".join((row["verdict"], *row["evidence"]))
+
+
+def test_its_description_is_the_build(doctor: Doctor, tmp_path: Path) -> None:
+    build = commands(project(tmp_path / "p"), kernel=FLAGS.format("120f"), plain=FLAGS.format("120f"))
+    status, document = doctor("--cuda", "13.0", build / "compile_commands.json")
+    assert (status, document["projects"][0]["path"]) == (0, str(build))
 
 
 def test_a_macro_of_the_command_decides(doctor: Doctor, tmp_path: Path) -> None:

@@ -253,6 +253,32 @@ def test_a_log_of_another_language_or_of_no_text_is_read(tmp_path: Path) -> None
     assert finding.subject == "line 2"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "is_read"),
+    [
+        ("a.log", "nvcc -arch=sm_121a -c x.cu\r\n".encode("utf-16"), True),  # PowerShell's redirection
+        ("a.out.2", b"\xef\xbb\xbfnvcc -arch=sm_121a -c x.cu\n", True),
+        ("nohup", b"nvcc -arch=sm_121a -c x.cu\n", True),
+        ("report.md", b"    nvcc -arch=sm_121a \\\n  -c x.cu\n", True),
+        ("nohup", b"nvcc -arch=sm_121a -c x.cu\n\0\0", False),
+        ("nohup", b"", False),
+        ("a.json", b"nvcc -arch=sm_121a -c x.cu\n", False),
+    ],
+)
+def test_a_text_is_a_log_by_its_name_or_its_content(
+    name: str, content: bytes, is_read: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    status = cli.run(["doctor", "--for", "gb10", str(tmp_path / name)])
+    assert (status == 0, "sm_121 loads sm_121a" in capsys.readouterr().out) == (is_read, is_read)
+
+
+def test_a_build_file_with_the_suffix_of_a_log_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "CMakeLists.txt").write_text("set(CMAKE_CUDA_ARCHITECTURES 120f)\n")
+    assert cli.run(["doctor", "--for", "gb10", str(tmp_path / "CMakeLists.txt")]) == 1
+    assert "CMAKE_CUDA_ARCHITECTURES 120f (CMakeLists.txt:1): sm_121 gets sm_120f" in capsys.readouterr().out
+
+
 def test_the_first_cause_comes_first_and_a_false_alarm_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,40 @@ def test_what_a_build_file_sets_decides(
     assert project["statements"] == {"conversion to E2M1": 1, "mma on E2M1": 1}
 
 
+TEMPLATES = "using A = cutlass::nv_float4_t<cutlass::float_e2m1_t>; // OpClassBlockScaledTensorOp\n"
+
+
+def test_templates_from_outside_are_not_judged_and_comments_name_none(doctor: Doctor, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", kernel__cu=f"void k() {{ {CONVERT} }}\n", gemm__cu=TEMPLATES)
+    (root / "CMakeLists.txt").write_text("set(CMAKE_CUDA_ARCHITECTURES 120f)\n")
+    _, project = doctor("--for", "gb10", root)
+    (row,) = project["gpus"]
+    assert (row["answer"], row["axis"], "gemm.cu:1" in " ".join(row["evidence"])) == ("not-judged", "multiplies", True)
+    (root / "gemm.cu").write_text(f"// {TEMPLATES}")
+    (row,) = doctor("--for", "gb10", root)[1]["gpus"]
+    assert (row["answer"], row["verdict"]) == ("reservation", "it multiplies nothing in FP4")
+    write(root, kernel__cu="int x;\n", gemm__cu=TEMPLATES)
+    (row,) = doctor("--for", "gb10", root)[1]["gpus"]
+    assert (row["answer"], "gemm.cu:1" in " ".join(row["evidence"])) == ("not-judged", True)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"#" * ((4 << 20) + 1), "it is larger than 4 MiB"),
+        ("set(CMAKE_CUDA_ARCHITECTURES 120f)\n".encode("utf-16"), "it is UTF-16: save it as UTF-8"),
+        (b"set(CMAKE_CUDA_ARCHITECTURES 120f)\n\0", "it is no text: it has NUL bytes"),
+    ],
+)
+def test_what_is_not_read_says_why(doctor: Doctor, tmp_path: Path, content: bytes, why: str) -> None:
+    root = write(tmp_path / "p", kernel__cu=BOTH)
+    (root / "CMakeLists.txt").write_bytes(content)
+    for path in (root, root / "CMakeLists.txt"):
+        status, project = doctor("--for", "gb10", path)
+        (row,) = project["gpus"]
+        assert (status, row["answer"], f"not read: CMakeLists.txt: {why}" in row["evidence"]) == (1, "not-judged", True)
+
+
 CMAKE = "CMakeLists.txt"
 SET = "set(CMAKE_CUDA_ARCHITECTURES {})\n"
 NEW = "CUDA_VERSION VERSION_GREATER 12.7"
