@@ -53,7 +53,7 @@ class Op:
 
     def __invert__(self) -> Op:
         """Return the complement."""
-        return self ^ 1 if self.bits == 1 else Op("not", (self,), self.bits)
+        return self ^ (1 << self.bits) - 1 if self.bits < 32 else Op("not", (self,), self.bits)  # of a word in C
 
     def __lshift__(self, count: int) -> Op:
         """Return the bits shifted left by a count that is known."""

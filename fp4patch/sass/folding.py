@@ -64,7 +64,8 @@ class Folder:
             return self._called(FUNCTIONS[op.name], operands)
         symbols, bits = self._symbols, op.bits
         if op.name in _COMPARISONS:
-            width = max(map(len, operands))
+            # In C, too, a value of few bits has no sign.
+            width = max(32 if op.name == "less_signed" else 1, *map(len, operands))
             return (self._compared(op.name, *(extended(word, width) for word in operands)),)
         if op.name == "select":
             test = symbols.any(operands[0])

@@ -121,6 +121,12 @@ int cudaPeekAtLastError(void) { return 0; }
 const char *cudaGetErrorString(int error) { return (void)error, "error"; }
 int cudaDriverGetVersion(int *version) { return *version = 13000, 0; }
 int cudaStreamSynchronize(void *stream) { return (void)stream, 0; }
+int cudaDeviceSynchronize(void) { return 0; }
+/* What a program names and must not call: there is no memory of a device here. */
+static int refused(const char *name) { fprintf(stderr, "%s is not supported here\n", name), abort(); }
+int cudaMemcpy(void) { return refused("cudaMemcpy"); }
+int cudaMemsetAsync(void) { return refused("cudaMemsetAsync"); }
+int cudaPointerGetAttributes(void) { return refused("cudaPointerGetAttributes"); }
 int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads, size_t shared, unsigned flags) {
   (void)function, (void)threads, (void)shared, (void)flags;
   return *blocks = 1, 0;

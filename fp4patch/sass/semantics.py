@@ -465,9 +465,10 @@ def _imad_wide(extended: Value, *, carry: bool = False) -> Emit:
 _entry(("IMAD.WIDE", "UIMAD.WIDE"), "PTX ISA, mad.wide.s32")(_imad_wide(wide_signed))
 _WIDE_U32 = "PTX ISA, mad.wide.u32; a predicate is the carry out of 64 bits"
 _entry(("IMAD.WIDE.U32", "UIMAD.WIDE.U32"), _WIDE_U32)(_imad_wide(wide))
-_entry("IMAD.WIDE.U32.X", "PTX ISA, mad.wide.u32, with a carry in; the order of operands as of IADD3.X")(
-    _imad_wide(wide, carry=True)
-)
+_entry(
+    ("IMAD.WIDE.U32.X", "UIMAD.WIDE.U32.X"),
+    "PTX ISA, mad.wide.u32, with a carry in; the order of operands as of IADD3.X",
+)(_imad_wide(wide, carry=True))
 
 
 _MAD_HI_U32 = "PTX ISA, mad.hi.u32; it adds a pair before it takes the upper word: by experiment"

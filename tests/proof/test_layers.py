@@ -1,6 +1,6 @@
 """Whole layers: vLLM's own, of a real tree, and small ones that are wrong in each way.
 
-``FP4PATCH_LAYERS=all`` executes vLLM's layer, which takes 8 minutes where nothing of it was compiled before.
+``FP4PATCH_LAYERS=all`` executes those of vLLM and FlashInfer, which take minutes where nothing was compiled before.
 """
 
 import os
@@ -93,20 +93,35 @@ def test_vllms_layer_without_cutlass_says_what_it_needs() -> None:
     assert not nothing_to_show(without, SourceView(Path()), {"cutlass": ()})
 
 
-@pytest.mark.skipif("FP4PATCH_LAYERS" not in os.environ, reason="FP4PATCH_LAYERS=all executes it, in 8 minutes")
-def test_vllms_layer_equals_numpys(pristine_tree: Callable[[str, str], Path], toolchain: Toolchain) -> None:
-    """Of 0.33.0, as it is: its conversion is the hardware's, and nothing of ``native`` is in these files."""
+@pytest.mark.skipif("FP4PATCH_LAYERS" not in os.environ, reason="FP4PATCH_LAYERS=all executes it, in minutes")
+@pytest.mark.parametrize(("name", "release", "of_headers"), [("vllm", "0.33.0", "4.8.0"), ("flashinfer", "0.7.4", "")])
+def test_a_whole_layer_equals_numpys(
+    name: str, release: str, of_headers: str, pristine_tree: Callable[[str, str], Path], toolchain: Toolchain
+) -> None:
+    """Of each tree as it is: its conversion is the hardware's, and nothing of ``native`` is in these files."""
     catalog = load()
-    vllm, cutlass = identify_all([pristine_tree("vllm", "0.33.0"), pristine_tree("cutlass", "4.8.0")], catalog)
-    layers = catalog.layers_of(catalog.variant("native"), "vllm")
-    ((layer, source),) = ((layer, source) for layer, source in layers if layer.name == "fp4-linear")
-    headers = {"cutlass": [cutlass.root / folder for folder in cutlass.target.include]}
-    looked_at = subject(SourceView(vllm.root), Probes(ran=(), archs=[A121]), (), toolchain, headers)
-    whole: Subject = replace(looked_at, tree=vllm, layers=[(replace(layer, shapes=layer.shapes[:1]), source)])
+    trees = [pristine_tree(name, release)] + ([pristine_tree("cutlass", of_headers)] if of_headers else [])
+    tree, *others = identify_all(trees, catalog)
+    ((layer, source),) = (
+        (layer, source)
+        for layer, source in catalog.layers_of(catalog.variant("native"), name)
+        if layer.name == "fp4-linear"
+    )
+    headers = {one.target.name: [one.root / folder for folder in one.target.include] for one in others}
+    looked_at = subject(SourceView(tree.root), Probes(ran=(), archs=[A121]), (), toolchain, headers)
+    whole: Subject = replace(looked_at, tree=tree, layers=[(layer, source)])
     (row,) = execute_layers(whole, Means(store=Store(cache_dir() / "compilations")))
     assert row.error == ""
-    assert [check.detail for check in row.checks] == ["none of 19,728 bytes differ"]
+    assert [check.detail for check in row.checks] == [_NONE[shape] for shape in layer.shapes]
     assert row.verdict is Verdict.PASS
+
+
+_NONE = {
+    (33, 96, 160): "none of 19,728 bytes differ",
+    (300, 160, 224): "none of 157,760 bytes differ",
+    (200, 160, 352): "none of 139,648 bytes differ",
+}
+"""Each packed code, each scale and each result."""
 
 
 class Multiplies(HostProgram):

@@ -45,6 +45,11 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("SEL.64 R0,R2,R4,!P0", {"r2": 1, "r3": 2, "r4": 3, "p0": 1}, {"r0": 3, "r1": 0}),
     ("IMNMX.U64 PT,PT,R0,R2,R4,!PT,!PT", {"r2": 9, "r3": 1, "r4": 1, "r5": 2}, {"r0": 1, "r1": 2}),
     ("IMAD.WIDE.U32.X R0,R2,0x3,R4,P0", {"r2": 0x80000000, "r4": 1, "p0": 1}, {"r0": 0x80000002, "r1": 1}),
+    (
+        "UIMAD.WIDE.U32.X UR4,UR5,UR17,UR6,UP1",
+        {"ur5": 1 << 31, "ur17": 3, "ur6": 1, "up1": 1},
+        {"ur4": 0x80000002, "ur5": 1},
+    ),
     ("ISETP.LT.U32.OR P0,P1,R1,R2,P2", {"r1": 0xFFFFFFFF, "r2": 0}, {"p0": 0, "p1": 1}),
     ("ISETP.NE.S64.AND P0,PT,RZ,UR4,PT", {"ur5": 1}, {"p0": 1}),
     ("FSETP.NE.AND P0,PT,R1,R1,PT", {"r1": QUIET}, {"p0": 0}),
