@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ import packaging
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from fp4patch.adapters.kept import KeptResults
 from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.target import Build, JitModule
 from fp4patch.core import process
@@ -55,41 +56,58 @@ _ANSWERS = TypeAdapter(list[_Answer])
 
 
 def evaluate(
-    root: Path, build: Build, questions: Sequence[tuple[str, str]], *, parts: bool, traced: bool = False
+    root: Path,
+    build: Build,
+    questions: Sequence[tuple[str, str]],
+    *,
+    parts: bool,
+    traced: Collection[str] = (),
+    kept: KeptResults | None = None,
 ) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list, on each GPU's machine."""
-    made = run(
-        root, build, [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS], parts=parts, traced=traced
-    )
+    machines = [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS]
+    made = run(root, build, machines, parts=parts, traced=traced, kept=kept)
     pairs = [dict(zip(GPUS, made[at : at + len(GPUS)], strict=True)) for at in range(0, len(made), len(GPUS))]
     return tuple(_row(*question, on) for question, on in zip(questions, pairs, strict=True))
 
 
 def run(
-    root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]], *, parts: bool, traced: bool = False
+    root: Path,
+    build: Build,
+    machines: Sequence[tuple[str, str, Arch]],
+    *,
+    parts: bool,
+    traced: Collection[str] = (),
+    kept: KeptResults | None = None,
 ) -> list[JitTargets]:
     """Return the targets of the build's modules for each machine: CUDA release, arch list (empty: not set), GPU."""
     inside = root / "flashinfer"
-    question = {
-        "root": str((inside if inside.is_dir() else root).absolute()),
+    below = "flashinfer/" if inside.is_dir() else ""
+    asked = {
         "setting": build.setting,
-        "traced": traced,
+        "traced": sorted(path.removeprefix(below) for path in traced if path.startswith(below)),
         "machines": [_question(build.modules, *machine, parts=parts) for machine in machines],
     }
+    name = json.dumps(asked)
+    if kept and (known := kept.get(name)):
+        answers = _ANSWERS.validate_python(known)
+        return [_compiled(one, build.modules, cuda, below) for one, (cuda, _, _) in zip(answers, machines, strict=True)]
+    question = json.dumps({"root": str((root / below).absolute()), **asked})
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as folder:
         result = Path(folder).resolve() / "answers.json"
         environ = {"HOME": folder, "TMPDIR": folder, "PATH": "", "CUDA_HOME": "/cuda", "LC_ALL": "C.UTF-8"}
         command = [sys.executable, "-I", "-B", str(Path(__file__).with_name("flashinfer_run.py")), str(result)]
         command += [str(Path(packaging.__file__).parents[1])]
         try:
-            asked = json.dumps(question)
             process.run_confined(
-                command, result.parent, limit=TIMEOUT, folder=result.parent, environ=environ, text=asked
+                command, result.parent, limit=TIMEOUT, folder=result.parent, environ=environ, text=question
             )
             written = result.read_bytes() if result.is_file() else b""
-            answers = zip(_ANSWERS.validate_json(written), machines, strict=True)
-            below = "flashinfer/" if inside.is_dir() else ""
-            return [_compiled(answer, build.modules, cuda, below) for answer, (cuda, _, _) in answers]
+            answers = _ANSWERS.validate_json(written)
+            made = [_compiled(a, build.modules, cuda, below) for a, (cuda, _, _) in zip(answers, machines, strict=True)]
+            if kept and not any(answer.unknown for answer in answers):
+                kept.put(_ANSWERS.dump_python(answers), name)
+            return made
         except OSError as error:
             why = f"its Python {error.strerror}"
         except ValueError:

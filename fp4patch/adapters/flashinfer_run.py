@@ -311,17 +311,17 @@ def _parts(root: Path, called: Called) -> dict[str, list[str]]:
     return {kind: sorted(values) for kind, values in found.items()}
 
 
-def _traced(root: Path) -> dict[str, set[int]]:
-    """Note from now on which lines of FlashInfer's files are executed, by path."""
+def _traced(root: Path, files: Sequence[str]) -> dict[str, set[int]]:
+    """Note from now on which lines of these files of FlashInfer are executed, by path."""
     ran: dict[str, set[int]] = {}
-    own = f"{root}/"
+    own = {f"{root}/{file}": file for file in files}
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
-        name = frame.f_code.co_filename
-        if not name.startswith(own):
+        file = own.get(frame.f_code.co_filename)
+        if file is None:
             return None
         if event == "line":
-            ran.setdefault(name.removeprefix(own), set()).add(frame.f_lineno)
+            ran.setdefault(file, set()).add(frame.f_lineno)
         return trace
 
     sys.settrace(trace)
@@ -379,7 +379,7 @@ def main(result: Path) -> None:
     logging.disable()
     _write_nothing_elsewhere(result.parent.absolute())
     answers = []
-    ran = _traced(root) if question["traced"] else {}
+    ran = _traced(root, question["traced"]) if question["traced"] else {}
     for asked in question["machines"]:
         for name, module in tuple(sys.modules.items()):
             if name.startswith(PACKAGE) or type(module) is StandIn:

@@ -64,6 +64,8 @@ class BuildRow(Document):
     """What the build is made of; empty if it could not be recorded."""
     ran: Mapping[str, frozenset[int]] = field(default_factory=dict, metadata=HIDDEN)
     """Lines of the tree's own files at which something was executed, by path, if asked for."""
+    reads: frozenset[str] = field(default=frozenset(), metadata=HIDDEN)
+    """Files of the tree that its CMake read as data."""
     reaches: dict[Arch, Reach] = field(default_factory=dict)
     """Support of each GPU (``sm_121``)."""
     error: str = ""

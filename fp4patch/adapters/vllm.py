@@ -13,15 +13,16 @@ before any of this.
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 
 from packaging.version import Version
 
+from fp4patch.adapters.kept import KeptResults
 from fp4patch.adapters.result import ON_AARCH64, BuildRow, JitTargets, Parts
 from fp4patch.catalog.target import Build
 from fp4patch.core import process
@@ -50,6 +51,12 @@ _Source = tuple[list[tuple[str, str]], set[str]]
 def _read(file: Path) -> _Source:
     """Return the functions that a source declares, each after a macro around it, and those that it defines."""
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""  # the build may generate it
+    return _functions(text)
+
+
+@lru_cache(1024)
+def _functions(text: str) -> _Source:
+    """Return the functions of a source's text, which the sides of a comparison and mutants of the build share."""
     try:
         source = lex(text)
         found = list(functions(source))
@@ -86,13 +93,18 @@ def _undefined(root: Path, parts: Parts, read: Callable[[Path], _Source]) -> str
 
 
 def evaluate(
-    root: Path, build: Build, questions: Sequence[tuple[str, str]], *, traced: bool = False
+    root: Path,
+    build: Build,
+    questions: Sequence[tuple[str, str]],
+    *,
+    traced: Collection[str] = (),
+    kept: KeptResults | None = None,
 ) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list."""
     read = cache(_read)
     lists = dict.fromkeys((cuda, a) for cuda, asked in questions for a in ([asked] if asked else _DETECTED.values()))
     with ThreadPoolExecutor(processors()) as pool:
-        made = pool.map(lambda one: _of_list(root, build, one, read, traced=traced), lists)
+        made = pool.map(lambda one: _of_list(root, build, one, read, traced, kept), lists)
         rows = dict(zip(lists, made, strict=True))
     on = {cuda: {gpu: rows[cuda, a] for gpu, a in _DETECTED.items()} for cuda, asked in questions if not asked}
     return tuple(rows[cuda, asked] if asked else _detected(on[cuda]) for cuda, asked in questions)
@@ -109,11 +121,21 @@ def _detected(rows: Mapping[Arch, BuildRow]) -> BuildRow:
 
 
 def _of_list(
-    root: Path, build: Build, question: tuple[str, str], read: Callable[[Path], _Source], *, traced: bool
+    root: Path,
+    build: Build,
+    question: tuple[str, str],
+    read: Callable[[Path], _Source],
+    traced: Collection[str],
+    kept: KeptResults | None,
 ) -> BuildRow:
     cuda, asked = question
-    with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
-        made = configure(root, cuda, asked, Path(scratch), traced=traced)
+    name = (*question, cmake_identity(), *sorted(traced))
+    made = kept.row(*name) if kept else None
+    if made is None:
+        with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
+            made = configure(root, cuda, asked, Path(scratch), traced=traced)
+        if kept:
+            kept.put_row(made, *name)
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     archs = requested if made.error else {arch for archs in made.code.values() for arch in archs}
     nothing = dict.fromkeys(GPUS, Reach.NOTHING)
@@ -121,6 +143,15 @@ def _of_list(
         return replace(made, stops=stops, error="", reaches=nothing)
     row = replace(made, lacks=_undefined(root, made.parts, read)).of(build.kernels, build)
     return row if row.reaches else replace(row, reaches=nothing)
+
+
+def cmake_identity() -> str:
+    """Return what tells this machine's cmake from another one."""
+    program = cmake()
+    if program is None or not Path(program).is_file():
+        return ""
+    found = Path(program).stat()
+    return f"{program} {found.st_size} {found.st_mtime_ns}"
 
 
 def cmake() -> str | None:
@@ -146,9 +177,9 @@ def gencode(arch_list: str) -> str:
     return " ".join(flags)
 
 
-def configure(tree: Path, cuda: str, arch_list: str, scratch: Path, *, traced: bool = False) -> BuildRow:
+def configure(tree: Path, cuda: str, arch_list: str, scratch: Path, *, traced: Collection[str] = ()) -> BuildRow:
     """Evaluate the tree's CMakeLists.txt for a CUDA release and a TORCH_CUDA_ARCH_LIST; ``scratch`` is a directory.
-    ``traced``: CMake writes which commands it executes.
+    ``traced``: files of which CMake writes which commands it executes.
 
     Raises ToolchainError where this machine's cmake is missing, does not run, or is too old for the tree.
     """
@@ -180,8 +211,7 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path, *, traced: b
     paths = {str(scratch): "build", str(tree.resolve()): "tree", str(tree): "tree"}
     row = BuildRow(cuda, arch_list, ())
     trace = scratch / "trace"
-    own = {path.name for path in (tree / "CMakeLists.txt", *tree.glob("cmake/**/*.cmake"))} if traced else set()
-    options = [f"--trace-source={name}" for name in sorted(own)]
+    options = [f"--trace-source={name}" for name in sorted({Path(path).name for path in traced})]
     options += ["--trace-format=json-v1", f"--trace-redirect={trace}"] if traced else []
     for processor, prefix in _PROCESSORS.items():
         record.write_text("")
@@ -194,7 +224,7 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path, *, traced: b
             raise ToolchainError(f"{program} {error.strerror}", help=REMEDY) from error
         told = record.read_text(encoding="utf-8", errors="replace")
         row = _recorded(row, told, paths, prefix)
-        row = replace(row, ran=_ran(tree, trace, row.ran))
+        row = replace(row, ran=_ran(tree, trace, row.ran), reads=row.reads | _reads(tree, told))
         if done.status:
             _blame_cmake(program, told, done.err)
             return replace(row, error=_reason(done.err))
@@ -216,6 +246,12 @@ def _ran(tree: Path, trace: Path, before: Mapping[str, frozenset[int]]) -> Mappi
         if Path(file).is_relative_to(tree):
             found.setdefault(Path(file).relative_to(tree).as_posix(), set()).add(int(line))
     return {path: frozenset(lines) for path, lines in found.items()}
+
+
+def _reads(tree: Path, record: str) -> frozenset[str]:
+    """Return the files of a tree that its CMake read as data."""
+    named = (Path(tree, line.removeprefix("reads ")) for line in record.splitlines() if line.startswith("reads "))
+    return frozenset(path.relative_to(tree).as_posix() for path in named if path.is_relative_to(tree))
 
 
 def _blame_cmake(program: str, record: str, said: str) -> None:

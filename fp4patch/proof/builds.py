@@ -5,12 +5,14 @@ import re
 import tempfile
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from packaging.version import Version
 
 from fp4patch import adapters
+from fp4patch.adapters.kept import BuildFiles, KeptResults
 from fp4patch.adapters.result import ON_AARCH64, BuildRow, JitTargets
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.patch import BuildCheck, Patch
@@ -19,9 +21,12 @@ from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.cuda import refused
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.lex_error import LexError
+from fp4patch.core.process import processors
+from fp4patch.core.store import Store
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.language import language
 from fp4patch.edits.operation import Condition
+from fp4patch.proof.mutants import Mutant, mutants
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
 
@@ -39,6 +44,8 @@ class Evaluated:
     aside: tuple[SetAside, ...] = ()
     ran: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """Lines of the patched files at which the evaluation executed something, by path."""
+    loose: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Those of them that have a mutant for which every check passes."""
 
 
 def check_id(patch: Patch, check: BuildCheck | Condition) -> str:
@@ -46,39 +53,144 @@ def check_id(patch: Patch, check: BuildCheck | Condition) -> str:
     return f"{patch.target}/{check.name}"
 
 
-def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -> Evaluated:
-    """Evaluate the build of the pristine and of the patched tree for the lists that the patches name."""
+@dataclass(frozen=True)
+class _Judge:
+    """What is expected of a patched build for each list, and what the pristine one gave."""
+
+    build: Build
+    checks: Sequence[tuple[Patch, BuildCheck]]
+    old: Mapping[tuple[str, str], BuildRow]
+    like: Mapping[str, str]
+    """Of each list that was made of another one, that one: the same is expected of both."""
+
+    def checks_of(self, archs: str) -> list[tuple[Patch, BuildCheck]]:
+        """Return the checks that a list is for."""
+        stated = self.like.get(archs, archs)
+        return [(p, check) for p, check in self.checks if stated in (*check.same, *check.reaches, *check.keeps)]
+
+    def sides(self, check: BuildCheck, cuda: str, archs: str, new: BuildRow) -> tuple[BuildRow, BuildRow]:
+        """Return the rows of the sources that a check is about, pristine and patched."""
+        kernels = check.kernels or self.build.kernels
+        return self.old[cuda, archs].of(kernels, self.build), new.of(kernels, self.build)
+
+    def mistakes(self, patch: Patch, check: BuildCheck, cuda: str, archs: str, new: BuildRow) -> str:
+        """Return what is not as a check expects for a list; empty if all is."""
+        others = "|".join(other.kernels for of, other in self.checks if of is not patch and other.kernels)
+        return "; ".join(_mistakes(check, self.like.get(archs, archs), others, *self.sides(check, cuda, archs, new)))
+
+    def changes(self, cuda: str, archs: str, new: BuildRow) -> str:
+        """Return the first part of a build that was changed, and that no patch states; empty if there is none."""
+        stated = [change for _, check in self.checks for change in check.changes]
+        return _changes(self.old[cuda, _reference(archs) if _is_known(cuda, archs) else archs], new, stated)
+
+    def is_wrong(self, cuda: str, archs: str, new: BuildRow) -> bool:
+        """Return whether a check fails for a row."""
+        found = (self.mistakes(patch, check, cuda, archs, new) for patch, check in self.checks_of(archs))
+        return any(found) or bool(self.changes(cuda, archs, new))
+
+
+def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch], store: Store | None = None) -> Evaluated:
+    """Evaluate the build of the pristine and of the patched tree for the lists that the patches name.
+
+    ``store`` has what was evaluated before; then the view of the pristine tree is one of the same tree.
+    """
     build = tree.target.build
     checks = [(patch, check) for patch in patches for check in patch.builds]
     if build is None or not checks:
         return Evaluated()
     lists = dict.fromkeys(archs for _, check in checks for archs in (*check.same, *check.reaches, *check.keeps))
+    like = _made(build, [check for _, check in checks], lists)
+    own = {path for path in pristine.overlay if language(path) in ("cmake", "python")}
+    files = BuildFiles(tree.root, build, store) if store else None
     with tempfile.TemporaryDirectory(prefix="fp4patch-builds-") as scratch:
         before = Path(scratch) / "pristine"
         _link(pristine.root.resolve(), before, pristine.overlay)
         try:
-            old = _rows(build, before, dict.fromkeys([*lists, *map(_reference, lists)]))
-            new = _rows(build, tree.root, lists, traced=True)
+            kept = files.over(pristine.overlay) if files else None
+            asked = [
+                *((cuda, archs) for cuda in _releases(build) for archs in lists),
+                *((_releases(build)[-1], archs) for archs in like),
+            ]
+            compared = dict.fromkeys((cuda, of) for cuda, archs in asked for of in (archs, _reference(archs)))
+            old = _evaluated(build, before, [*compared], kept=kept)
+            new = _evaluated(build, tree.root, asked, traced=own, kept=files.over({}) if files else None)
+            judge = _Judge(build, checks, old, like)
+            loose = {
+                path: _loose(judge, tree.root, path, pristine.overlay[path] or b"", new, files, Path(scratch))
+                for path in own
+                if any(path in row.ran for row in new.values())
+            }
         except ToolchainError as error:
             aside = (SetAside(check_id(patch, check), str(error)) for patch, check in checks)
             return Evaluated(aside=tuple(aside))
-    stated = [change for _, check in checks for change in check.changes]
-    changes = {
-        (c, a): _changes(old[c, _reference(a) if _is_known(c, a) else a], row, stated) for (c, a), row in new.items()
-    }
+    changes = {(cuda, archs): judge.changes(cuda, archs, row) for (cuda, archs), row in new.items()}
     results: list[BuildResult] = []
     for patch, check in checks:
-        others = "|".join(other.kernels for of, other in checks if of is not patch and other.kernels)
-        kernels, wanted = check.kernels or build.kernels, {*check.same, *check.reaches, *check.keeps}
-        for cuda, archs in (asked for asked in new if asked[1] in wanted):
-            was, now = old[cuda, archs].of(kernels, build), new[cuda, archs].of(kernels, build)
-            wrong = "; ".join(_mistakes(check, archs, others, was, now))
+        for cuda, archs in (asked for asked in new if (patch, check) in judge.checks_of(asked[1])):
+            was, now = judge.sides(check, cuda, archs, new[cuda, archs])
+            wrong = judge.mistakes(patch, check, cuda, archs, new[cuda, archs])
             detail = wrong or changes.pop((cuda, archs), "")  # the first check of a list names what else was changed
             results.append(BuildResult(check_id(patch, check), cuda, archs, _said(was), _said(now), detail))
     unrecorded = _unrecorded(tree.target.name, [*old.values(), *new.values()])
-    files = {path for row in new.values() for path in row.ran}
-    ran = {path: frozenset[int]().union(*(row.ran.get(path, ()) for row in new.values())) for path in files}
-    return Evaluated(tuple(results), tuple(unrecorded), ran)
+    return Evaluated(tuple(results), tuple(unrecorded), _ran(new.values()), loose)
+
+
+def _ran(rows: Iterable[BuildRow]) -> dict[str, frozenset[int]]:
+    """Return the lines that any of the rows executed, by file."""
+    ran: dict[str, frozenset[int]] = {}
+    for row in rows:
+        for path, lines in row.ran.items():
+            ran[path] = ran.get(path, frozenset()) | lines
+    return ran
+
+
+def _loose(
+    judge: _Judge,
+    root: Path,
+    path: str,
+    before: bytes,
+    rows: Mapping[tuple[str, str], BuildRow],
+    files: BuildFiles | None,
+    scratch: Path,
+) -> frozenset[int]:
+    """Return the executed lines of a build file that have a mutant for which no check fails.
+
+    A mutant is evaluated for the lists for which its line was executed, but no more than some; those that a check
+    reaches first.
+    """
+    after = (root / path).read_text(encoding="utf-8", errors="replace")
+    spoken = language(path)
+    spans = executed_lines(path, after, _ran(rows.values()).get(path, ()))
+    named = {archs for _, check in judge.checks for archs in check.reaches}
+    order = sorted(rows, key=lambda asked: asked[1] not in named)
+
+    def survives(numbered: tuple[int, Mutant]) -> bool:
+        number, mutant = numbered
+        own = {line for span in spans if mutant.line in span for line in span}
+        asked = [question for question in order if own & rows[question].ran.get(path, frozenset())][:_MOST]
+        view, overlay = scratch / f"{PurePosixPath(path).name}-{number}", {path: mutant.text.encode()}
+        _link(root.resolve(), view, overlay)
+        kept = files.over(overlay) if files else None
+        for at in range(0, len(asked), _AT_ONCE[judge.build.kind]):
+            made = _evaluated(judge.build, view, asked[at : at + _AT_ONCE[judge.build.kind]], kept=kept)
+            if any(judge.is_wrong(*question, row) for question, row in made.items()):
+                return False
+        return True
+
+    executed = {line for span in spans for line in span}
+    try:
+        tried = [one for one in mutants(spoken, before.decode("utf-8", "replace"), after) if one.line in executed]
+    except (LexError, SyntaxError):
+        return frozenset(executed)
+    with ThreadPoolExecutor(processors()) as pool:
+        alive = pool.map(survives, enumerate(tried))
+        return frozenset(mutant.line for mutant, is_alive in zip(tried, alive, strict=True) if is_alive)
+
+
+_MOST = 12
+"""Lists for which a mutant is evaluated. Of those that a check finds, nearly all are found with the first."""
+_AT_ONCE = {"cmake": 1, "jit": 4}
+"""Lists for which a mutant is evaluated at once: a Python takes longer to start than to evaluate one."""
 
 
 def executed_lines(path: str, text: str, ran: Collection[int]) -> list[range]:
@@ -122,14 +234,34 @@ def _unrecorded(target: str, rows: Iterable[BuildRow]) -> Iterator[SetAside]:
         yield SetAside(f"{target}/build", because)
 
 
-def _rows(
-    build: Build, root: Path, lists: Iterable[str], *, traced: bool = False
+def _releases(build: Build) -> list[str]:
+    """Return the CUDA releases with which a build is evaluated."""
+    return [*dict.fromkeys((*(_EARLIER if build.kind == "jit" else ()), *build.cuda, _LATER))]
+
+
+def _made(build: Build, checks: Sequence[BuildCheck], lists: Collection[str]) -> dict[str, str]:
+    """Return lists that no check names, each with the one of which the same is expected: a check's longest, in the
+    other order, and with PTX."""
+    made: dict[str, str] = {}
+    for check in checks:
+        if longest := max(check.reaches, key=lambda archs: archs.count(";"), default=""):
+            made[";".join(reversed(longest.split(";")))] = longest
+            made |= {f"{longest}+PTX": longest} if build.kind == "cmake" and not longest.endswith(")") else {}
+    return {archs: stated for archs, stated in made.items() if archs not in lists}
+
+
+def _evaluated(
+    build: Build,
+    root: Path,
+    asked: Sequence[tuple[str, str]],
+    *,
+    traced: Collection[str] = (),
+    kept: KeptResults | None,
 ) -> Mapping[tuple[str, str], BuildRow]:
-    """Return the results of a build by CUDA release and arch list."""
-    releases = dict.fromkeys((*(_EARLIER if build.kind == "jit" else ()), *build.cuda, _LATER))
-    asked = [(cuda, archs) for cuda in releases for archs in lists]
+    """Return the result of a build for each CUDA release and arch list."""
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
-    return dict(zip(asked, adapters.evaluate(root, build, written, parts=True, traced=traced), strict=True))
+    rows = adapters.evaluate(root, build, written, parts=True, traced=traced, kept=kept)
+    return dict(zip(asked, rows, strict=True))
 
 
 def _reference(archs: str) -> str:
@@ -169,14 +301,16 @@ def _mistakes(check: BuildCheck, archs: str, others: str, old: BuildRow, new: Bu
         return ["it could not be evaluated"]
     wrong = []
     alike = (_said(old), old.in_part, _code(old, others)) == (_said(new), new.in_part, _code(new, others))
-    is_known = _is_known(new.cuda, archs)
-    if not alike and (archs in check.same or not (is_known or new.stops)):
+    is_known, stopped = _is_known(new.cuda, archs), _stopped(new)
+    if not alike and (archs in check.same or not (is_known or (stopped and stopped >= _stopped(old)))):
         wrong.append("it is not as before")
     more = {arch for source, ptx in new.ptx.items() for arch in ptx if arch not in old.ptx.get(source, ())}
     if old.code and more:  # a build that compiled nothing has no PTX to keep to
         wrong.append(f"PTX of {', '.join(sorted(more))} that was not there")
+    if stopped and not (stopped <= _stopped(old) or old.error):
+        return [*wrong, "it stops, and did not before"]
     if new.stops:
-        return [*wrong, "it stops, and did not before"] if not (old.stops or old.error) else wrong
+        return wrong
     if archs in check.reaches and is_known:
         enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
         code = "code" if check.kernels else "code with the instruction"
@@ -189,6 +323,11 @@ def _mistakes(check: BuildCheck, archs: str, others: str, old: BuildRow, new: Bu
         changed = sorted(_beside(old) ^ _beside(new))
         wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
     return wrong
+
+
+def _stopped(row: BuildRow) -> frozenset[Arch | None]:
+    """Return the GPUs on whose machine a build stops, or None for all of them."""
+    return frozenset((None,)) if row.stops else frozenset(gpu for gpu, there in row.on.items() if there.stops)
 
 
 def _code(row: BuildRow, but: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:

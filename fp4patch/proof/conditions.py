@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from fp4patch.adapters.vllm import cmake
+from fp4patch.adapters.vllm import cmake, cmake_identity
 from fp4patch.catalog.patch import Patch
 from fp4patch.core import process
 from fp4patch.core.arch import Arch
@@ -21,6 +21,7 @@ from fp4patch.core.globs import glob
 from fp4patch.core.lex_error import LexError
 from fp4patch.core.process import processors
 from fp4patch.core.results import State
+from fp4patch.core.store import Store, files_hash, key, source_hash
 from fp4patch.cxx.shape import block
 from fp4patch.cxx.tokens import lex, words
 from fp4patch.edits.cmake import parse
@@ -72,8 +73,13 @@ def evaluate(
     after: Mapping[str, bytes | None],
     patches: Sequence[Patch],
     toolchain: Toolchain,
+    store: Store | None = None,
 ) -> tuple[list[BuildResult], list[Cut]]:
-    """Return the result of each condition in each file that the patches change, and the code that was run."""
+    """Return the result of each condition in each file that the patches change, and the code that was run.
+
+    ``store`` has the answers of before, by code and program.
+    """
+    kept = _Kept(toolchain, store)
     results: list[BuildResult] = []
     cuts: list[Cut] = []
     changed = {path: content for path, content in after.items() if content and content != before.get(path)}
@@ -81,16 +87,18 @@ def evaluate(
     for patch, search, check in checks:
         for path in filter(glob(search).fullmatch, changed):
             shim = Path(patch.directory, check.shim)
-            old = _side(shim, check, check.before, path, before.get(path) or b"", toolchain)
-            new = _side(shim, check, check.after, path, changed[path], toolchain)
+            old = _side(shim, check, check.before, path, before.get(path) or b"", kept)
+            new = _side(shim, check, check.after, path, changed[path], kept)
             detail = "; ".join(filter(None, (old.wrong, new.wrong)))
             results.append(BuildResult(check_id(patch, check), "", path, old.holds, new.holds, detail))
-            loose = frozenset[int]() if detail else _loose(shim, old, new, toolchain)
+            loose = frozenset[int]() if detail else _loose(shim, old, new, kept)
             cuts.append(Cut(path, shim, old.lines, new.lines, loose))
     return results, cuts
 
 
-def evaluate_idle(idle: Sequence[Idle], toolchain: Toolchain) -> tuple[list[BuildResult], list[SetAside]]:
+def evaluate_idle(
+    idle: Sequence[Idle], toolchain: Toolchain, store: Store | None = None
+) -> tuple[list[BuildResult], list[SetAside]]:
     """Return the result of each condition in text that an edit leaves as it is, and the reasons where it has none.
 
     That upstream has the change is a failure where the condition still gives what it gave before. Upstream may have
@@ -99,7 +107,7 @@ def evaluate_idle(idle: Sequence[Idle], toolchain: Toolchain) -> tuple[list[Buil
     results: list[BuildResult] = []
     aside: list[SetAside] = []
     for path, content, patch, check, why in idle:
-        side = _side(Path(patch.directory, check.shim), check, check.after, path, content, toolchain)
+        side = _side(Path(patch.directory, check.shim), check, check.after, path, content, _Kept(toolchain, store))
         is_old = side.holds == (" ".join(check.before) or "none")
         if not side.wrong or (is_old and why.state is State.UPSTREAMED):
             results.append(BuildResult(check_id(patch, check), "", path, side.holds, side.holds, side.wrong))
@@ -107,6 +115,30 @@ def evaluate_idle(idle: Sequence[Idle], toolchain: Toolchain) -> tuple[list[Buil
             because = f"{path} is left as it is, since {why.because}; it gives: {side.holds}"
             aside.append(SetAside(check_id(patch, check), because))
     return results, aside
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Answers of conditions' programs, each from the user's cache if it has it."""
+
+    toolchain: Toolchain
+    store: Store | None
+
+    def get(self, shim: Path, text: str) -> str:
+        """Return the answer to a text; empty if there is none."""
+        found = self.store.get(self._name(shim, text)) if self.store else None
+        return found if isinstance(found, str) else ""
+
+    def put(self, shim: Path, text: str, answer: str) -> None:
+        """Keep an answer that is the same every time."""
+        if self.store:
+            self.store.put(self._name(shim, text), answer)
+
+    def _name(self, shim: Path, text: str) -> str:
+        toolchain = self.toolchain
+        by = {".py": sys.version, ".cmake": cmake_identity()}.get(shim.suffix, toolchain.info.host_compiler)
+        ours = source_hash("fp4patch.proof"), files_hash(shim.parent)
+        return key(*ours, shim.name, by, toolchain.fingerprint, "text", text)
 
 
 class _Side(NamedTuple):
@@ -121,14 +153,13 @@ class _Side(NamedTuple):
     """The lines of its parts in the file."""
 
 
-def _side(
-    shim: Path, check: Condition, expected: Sequence[str], path: str, content: bytes, toolchain: Toolchain
-) -> _Side:
+def _side(shim: Path, check: Condition, expected: Sequence[str], path: str, content: bytes, kept: _Kept) -> _Side:
     try:
         text = decode(content, path)
         spans = _SPANS[shim.suffix](text, check)
         code = "".join(f"{text[start:end]}\n" for start, end in spans)
-        holds = _capabilities(shim, code, toolchain)
+        holds = kept.get(shim, code) or _capabilities(shim, code, kept.toolchain)
+        kept.put(shim, code, holds)
     except ProofError as error:
         return _Side(error.message, error.help or error.message)
     except (SyntaxError, LexError) as error:
@@ -138,18 +169,24 @@ def _side(
     return _Side(holds, "" if holds == wanted else f"expected {wanted}, got {holds}", code, (*lines,))
 
 
-def _loose(shim: Path, old: _Side, new: _Side, toolchain: Toolchain) -> frozenset[int]:
+def _loose(shim: Path, old: _Side, new: _Side, kept: _Kept) -> frozenset[int]:
     """Return the lines of the new code that have a mutant for which the condition gives the same."""
     places = [line for span in new.lines for line in span]
     made = list(mutants(_LANGUAGES[shim.suffix], old.code, new.code))
-    gave = _answers(shim, [mutant.text for mutant in made], toolchain)
-    return frozenset(
-        places[mutant.line - 1] for mutant, holds in zip(made, gave, strict=True) if holds in (None, new.holds)
-    )
+    gave = {text: kept.get(shim, text) for text in dict.fromkeys(mutant.text for mutant in made)}
+    unknown = [text for text, answer in gave.items() if not answer]
+    for text, (answer, is_certain) in zip(unknown, _answers(shim, unknown, kept.toolchain), strict=True):
+        gave[text] = answer
+        if is_certain:
+            kept.put(shim, text, answer)
+    return frozenset(places[mutant.line - 1] for mutant in made if gave[mutant.text] in ("", new.holds))
 
 
-def _answers(shim: Path, texts: Sequence[str], toolchain: Toolchain) -> Sequence[str | None]:
-    """Return for each text the capabilities for which it goes on, or what is wrong with it; None: it is not known."""
+def _answers(shim: Path, texts: Sequence[str], toolchain: Toolchain) -> Sequence[tuple[str, bool]]:
+    """Return for each text the capabilities for which it goes on, or what is wrong with it, and whether that is so
+    every time; an empty text where nothing is known."""
+    if not texts:
+        return []
     if shim.suffix != ".py":
         with ThreadPoolExecutor(processors()) as pool:
             return list(pool.map(lambda text: _answer(shim, text, toolchain), texts))
@@ -164,15 +201,17 @@ def _answers(shim: Path, texts: Sequence[str], toolchain: Toolchain) -> Sequence
             done = process.run_confined(command, folder, limit=_LIMIT, folder=folder, environ=toolchain.environ)
             said = json.loads(done.out)
         except (TimeoutError, ValueError):  # the mutants together take too long: none is told from the code
-            return [None for _ in texts]
-    return ["no answer" if one is None else " ".join(one.split()) or "none" for one in said]
+            return [("", False) for _ in texts]
+    return [("no answer", False) if one is None else (" ".join(one.split()) or "none", True) for one in said]
 
 
-def _answer(shim: Path, text: str, toolchain: Toolchain) -> str:
+def _answer(shim: Path, text: str, toolchain: Toolchain) -> tuple[str, bool]:
     try:
-        return _capabilities(shim, text, toolchain)
-    except (ProofError, TimeoutError) as error:
-        return str(error)
+        return _capabilities(shim, text, toolchain), True
+    except ProofError as error:
+        return error.message, True
+    except TimeoutError as error:
+        return str(error), False
 
 
 _LANGUAGES = {".cpp": "c++", ".py": "python", ".cmake": "cmake"}

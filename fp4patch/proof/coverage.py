@@ -15,8 +15,8 @@ and lines of braces alone need no check. On each target that something was compi
 - A line is judged if it is on one target: on another the instruction may be in the place of the software.
 - A line that the preprocessor leaves out on every target is not checked, and neither is a file that no probe reads.
   Both are named. Where only some of a variant's targets were asked for, a line that these leave out may be for others.
-- A line of a build file is judged if the evaluation of the build executed it, and a line of an edit's `condition` if
-  that was run, and gave something else for each mutant of the line.
+- A line of a build file is judged if the evaluation of the build executed it, and a check fails for each mutant of the
+  line. A line of an edit's `condition` is judged if that was run, and gave something else for each mutant of the line.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -52,6 +52,11 @@ _BORDERS = frozenset((*_NEUTRAL, *("?", ":", ",", ";", "=", "{", "}", "return", 
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _ELEMENT = re.compile(r";?[^;]+")
 """An element of a list in CMake, with the semicolon before it: without both the list is shorter."""
+_BEHIND = re.compile(r";[^;]")
+"""An element that is not the first."""
+# Example: ;12.1a
+_ARCHITECTURE = re.compile(r";?\d+\.\d[af]?(\+PTX)?")
+"""An element that is dropped alone: another architecture that no list names is the same as none."""
 _DIGITS = re.compile(r"(?<![\w.])\d+|(?<=\.)\d+")
 """Numbers of a constant: each of ``12.1``, and none of ``sm_121``."""
 
@@ -75,7 +80,9 @@ def mutants(language: str, before: str, after: str) -> Iterator[Mutant]:
     """Yield the mutants of the tokens that a text has and the one before it has not. May raise what the reader of the
     language raises."""
     old, new = tokens(language, before), tokens(language, after)
-    matcher = SequenceMatcher(None, [token.text for token in old], [token.text for token in new], autojunk=False)
+    # To CMake's lists, an element is the same with the semicolon before it and without.
+    was, now = ([token.text.removeprefix(";") or ";" for token in of] for of in (old, new))
+    matcher = SequenceMatcher(None, was, now, autojunk=False)
     own = [at for tag, _, _, first, last in matcher.get_opcodes() if tag != "equal" for at in range(first, last)]
     for at in own:
         line = after.count("\n", 0, new[at].start) + 1
@@ -119,9 +126,12 @@ def _changes(of: Sequence[Token], at: int) -> Iterator[tuple[int, int, str]]:
     token = of[at]
     for turned in _TURNED.get(token.text, ()):
         yield token.start, token.end, turned
-    if token.text.startswith(";") and token.text != ";":
-        yield token.start, token.end, ""
-    if token.text not in _TURNED:
+    is_behind = _BEHIND.match(token.text)
+    is_first = at + 1 < len(of) and of[at + 1].start == token.end and _BEHIND.match(of[at + 1].text)
+    is_element = bool(is_behind or is_first) and token.text not in _TURNED
+    if is_element:
+        yield token.start, token.end + (not is_behind), ""
+    if token.text not in _TURNED and not (is_element and _ARCHITECTURE.fullmatch(token.text)):
         for number in _DIGITS.finditer(token.text):
             yield token.start + number.start(), token.start + number.end(), str(int(number[0]) + 1)
     if neutral := _NEUTRAL.get(token.text):

@@ -148,10 +148,12 @@ def _subject(
 def _evidence(subject: Subject, means: Means, *, is_executed: bool) -> Evidence:
     """Evaluate, compile and execute. Refused if the tree was changed meanwhile."""
     means.progress(Step(0, None, f"evaluating the build of {subject.tree.target.name}"))
-    built = builds.evaluate(subject.pristine, subject.tree, subject.patches)
+    built = builds.evaluate(subject.pristine, subject.tree, subject.patches, means.store)
     means.progress(Step(0, None, "reading the probes' headers"))
-    held, cuts = conditions.evaluate(subject.pristine.overlay, subject.written, subject.patches, subject.toolchain)
-    kept, aside = conditions.evaluate_idle(subject.folded.idle, subject.toolchain)
+    held, cuts = conditions.evaluate(
+        subject.pristine.overlay, subject.written, subject.patches, subject.toolchain, means.store
+    )
+    kept, aside = conditions.evaluate_idle(subject.folded.idle, subject.toolchain, means.store)
     compiled = compile_probes(subject, means)
     executed = execute.execute_probes(subject, compiled, means) if is_executed else Executed(())
     configured = execute.execute_configured(subject, compiled, means) if is_executed else ()
@@ -273,13 +275,17 @@ def _lines_of_conditions(cuts: Sequence[conditions.Cut]) -> dict[str, Sequence[r
 
 
 def _loose(evidence: Evidence) -> dict[str, set[int]]:
-    """Return the lines of each file that every condition that runs them found loose."""
-    cuts = evidence.cuts
-    tight = {(cut.path, line) for cut in cuts for span in cut.after for line in span if line not in cut.loose}
-    return {
-        path: {n for cut in cuts if cut.path == path for n in cut.loose if (path, n) not in tight}
-        for path in {cut.path for cut in cuts}
-    }
+    """Return the lines of each file that every condition or evaluation of the build that runs them found loose."""
+    looked: list[tuple[str, Sequence[range], frozenset[int]]] = [
+        (cut.path, cut.after, cut.loose) for cut in evidence.cuts
+    ]
+    executed = _lines_of_builds(evidence.subject, evidence.built)
+    looked += [(path, spans, evidence.built.loose.get(path, frozenset())) for path, spans in executed.items()]
+    tight = {(path, line) for path, spans, loose in looked for span in spans for line in span if line not in loose}
+    found: dict[str, set[int]] = {}
+    for path, _, loose in looked:
+        found.setdefault(path, set()).update(line for line in loose if (path, line) not in tight)
+    return found
 
 
 def _lines_of_builds(subject: Subject, evaluated: builds.Evaluated) -> dict[str, Sequence[range]]:

@@ -51,8 +51,10 @@ from fp4patch.proof.mutants import mutants
             "cmake",
             "set(A 12.0)\n",
             'set(A "12.0;12.1")\n',
-            ['set(A "12.0")', 'set(A "12.0;13.1")', 'set(A "12.0;12.2")'],
+            ['set(A "12.0")'],
         ),
+        ("cmake", 'set(A "12.0f;9.0")\n', 'set(A "12.1a;12.0f;9.0")\n', ['set(A "12.0f;9.0")']),
+        ("cmake", "set(A B)\n", 'set(A B "2;y")\n', ['set(A B "y")', 'set(A B "3;y")', 'set(A B "2")']),
     ],
 )
 def test_each_operator_constant_and_operand_of_new_text_is_turned_or_dropped(
