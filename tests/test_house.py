@@ -137,7 +137,7 @@ SIZES = {
     "binaries": 3_090,  # an answer is the worst of seven axes; processors, exceptions; remedies, GPUs by their names
     "doctor": 10_460,  # readers of build files, lists, recipes, machines' texts, models; commands in logs
     "stack": 2_365,  # reading, merging, what a release has already, the plan; files that change their names
-    "adapters": 1_170,  # what was evaluated before, from the cache
+    "adapters": 1_290,  # what was evaluated before, from the cache
     "images": 935,  # stacks in the context, the pins and the labels
     "sources": 1_001,  # histories and tags of clones; archives of sources, unpacked with limits
     "reference": 290,  # products of NVFP4 matrices, and blocks as vLLM quantizes them

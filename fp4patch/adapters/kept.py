@@ -16,7 +16,7 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.target import Build
 from fp4patch.core.store import Store, key, source_hash
 
-# Example: $ENV{VLLM_FLASH_ATTN_SRC_DIR}
+# Example: ENV{VLLM_FLASH_ATTN_SRC_DIR}
 _VARIABLE = re.compile(r"\bENV\{(\w+)\}")
 _READ = {"cmake": (".cmake", "CMakeLists.txt"), "jit": (".py", ".txt", ".toml", ".jinja")}
 """Ends of the names of files whose contents an evaluation of this kind may read."""
