@@ -96,7 +96,17 @@ class Hunk:
         return Hunk(self.line_after, self.line, tuple((signs[sign], line) for sign, line in self.rows))
 
     def is_at(self, lines: Sequence[str], place: int) -> bool:
-        """Tell whether the lines before the change are at a place (0-based)."""
+        """Tell whether the lines before the change are at a place (0-based).
+
+        They are not, if they are a part of the lines after it: what a hunk adds can look like what is around it.
+        """
+        more = len(self.after) - len(self.before)
+        return self._fits(lines, place) and not any(
+            lines[start] == self.after[0] and self.reverse._fits(lines, start)
+            for start in range(max(0, place - more), place + 1 if more > 0 and self.before else 0)
+        )
+
+    def _fits(self, lines: Sequence[str], place: int) -> bool:
         end = place + len(self.before)
         return (
             tuple(lines[place:end]) == self.before

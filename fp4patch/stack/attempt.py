@@ -181,11 +181,10 @@ def exactly_at_lines(text: str, hunks: Sequence[Hunk]) -> str | None:
     result, at = list[str](), 0
     for hunk in hunks:
         start = hunk.line - 1 if hunk.before else hunk.line
-        end = start + len(hunk.before)
-        if start < at or lines[start:end] != hunk.before or (hunk.ends_file and end < len(lines)):
+        if start < at or not hunk.is_at(lines, start):
             return exactly(text, hunks)
         result += (*lines[at:start], *hunk.after)
-        at = end
+        at = start + len(hunk.before)
     return "".join((*result, *lines[at:]))
 
 

@@ -20,7 +20,7 @@ from fp4patch.core.tree_path import is_source, not_built
 from fp4patch.core.wording import counted, shortened
 from fp4patch.edits.patch_file import Commit, FileChange, read
 from fp4patch.sources.history import Clone, Entry
-from fp4patch.stack.attempt import Attempt, Misfit, attempt, blob_name, exactly, lines_of, merge, over
+from fp4patch.stack.attempt import Attempt, Misfit, attempt, blob_name, exactly_at_lines, lines_of, merge, over
 from fp4patch.stack.files import Release
 from fp4patch.stack.landing import Landing, is_revert, landing
 from fp4patch.stack.presence import Found, hunks_in
@@ -200,7 +200,7 @@ class Bases:
                 return content.decode("utf-8", "surrogateescape")
         texts = [text for release in self._releases if (text := release.text(path)) is not None]
         same = (text for text in texts if name and blob_name(text).startswith(name))
-        fitting = (text for text in texts if exactly(text, change.hunks) is not None)
+        fitting = (text for text in texts if exactly_at_lines(text, change.hunks) is not None)
         return next(same, next(fitting, None))
 
 
@@ -344,7 +344,7 @@ class OnRelease:
         """Tell whether git's merge of each file with the text before the patch and after it changes nothing."""
         for change in patch.judged:
             ours, base = self.release.text(change.path), self.base(change) if change.before else None
-            theirs = exactly(base, change.hunks) if base is not None else None
+            theirs = exactly_at_lines(base, change.hunks) if base is not None else None
             if ours is None or base is None or theirs is None:
                 return False
             text, conflicts = merge(base, ours, theirs)

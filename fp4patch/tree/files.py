@@ -93,10 +93,10 @@ def must_be_replaceable(root: Path, rel: str) -> None:
         mode = stat.S_IMODE(info.st_mode)
         if mode & 0o7000 or not mode & 0o222 or not os.access(place, os.W_OK):
             found = f"one of mode {mode:04o} and owner {info.st_uid}"
-            advice = (
-                "give it the mode of a source file (chmod u+w,ug-s,-t), or run fp4patch as its owner; of a tree that "
-            )
-            advice += "must stay as it is, `fp4patch apply --output DIR` writes a patched copy"
+            advice = "give it the mode of a source file (chmod u+w,ug-s,-t), or run fp4patch as its owner"
+            if os.statvfs(place).f_flag & os.ST_RDONLY:
+                found, advice = "one that is mounted read-only", "mount it for writing"
+            advice += "; of a tree that must stay as it is, `fp4patch apply --output DIR` writes a patched copy"
             raise refuse(rel, "a file that can be replaced", found, help=advice)
 
 

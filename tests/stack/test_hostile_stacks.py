@@ -257,3 +257,30 @@ def test_the_first_name_of_a_series_is_read_behind_a_byte_order_mark(
     (tmp_path / "s/a.patch").write_text(edit())
     (tmp_path / "s/series").write_bytes(f"{mark}a.patch\r\n".encode())
     assert fp4patch("apply", "--with", tmp_path / "s", tree).status == 0
+
+
+def test_what_is_added_can_look_like_what_is_around_it(fp4patch: Command, tree: Path, tmp_path: Path) -> None:
+    """The lines before the hunk are in the release that has it, too: at the end of what was added, and what follows."""
+    before, after = ("".join(f"\nstruct {n} {{\n  int x;\n}};\n\n//\n" for n in names) for names in ("ac", "abc"))
+    rows = [" };\n", " \n", " //\n"]
+    below = [" \n", " struct c {\n", "   int x;\n"]
+    added = [f"{line}\n" for line in ("+", "+struct b {", "+  int x;", "+};", "+", "+//")]
+    (tmp_path / "s").mkdir()
+    patch = tmp_path / "s/a.patch"
+    ways = {
+        "@@ -4,6 +4,12 @@\n" + "".join([*rows, *added, *below]): ((before, "applied"), (after, "upstreamed")),
+        "@@ -4,12 +4,6 @@\n" + "".join([*rows, *added, *below]).replace("+", "-"): (
+            (after, "applied"),
+            (before, "upstreamed"),
+        ),
+    }
+    outcomes = {"applied": ("applies",), "upstreamed": ("in the release", "nothing to do")}
+    for hunks, trees in ways.items():
+        patch.write_text(edit("structs.h", hunks))
+        for text, state in trees:
+            for moved in ("", "// moved\n" * 3):
+                (tree / "structs.h").write_text(moved + text)
+                (step,) = fp4patch("plan", "--json", tmp_path / "s", tree).document["steps"]
+                assert step["outcome"] in outcomes[state]
+                (patched,) = fp4patch("apply", "--with", tmp_path / "s", "--dry-run", "--json", tree).tree["patches"]
+                assert patched["state"] == state

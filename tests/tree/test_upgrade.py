@@ -88,8 +88,7 @@ def test_a_clone_is_pulled(upstream: Path, clone: Path, fp4patch: Command, expec
     git(clone, "commit", "-qm", "mine", "include/cutlass/version.h")
     (upstream / GUARD).write_text("// upstream's\n" + (upstream / GUARD).read_text())
     git(upstream, "commit", "-qam", "a line")
-    git(clone, "config", "pull.rebase", "true")
-    run(clone.parent, page("A clone", "--autostash"))
+    run(clone.parent, page("A clone", "fp4patch apply cutlass"))
     status = fp4patch("status", "--json", clone).tree
     assert (status["state"], status["variant"]) == ("applied", "next3")
     assert (clone / GUARD).read_text().startswith("// upstream's")
@@ -104,10 +103,26 @@ def test_own_commits_in_a_patched_file_stay(
     git(clone, "commit", "-qam", "mine")
     fp4patch("apply", "--variant", "next3", clone)
     released(upstream)
-    run(clone.parent, page("A clone", "--rebase"))
+    run(clone.parent, page("A clone", "fp4patch revert"))
     assert fp4patch("status", "--json", clone).tree["state"] == "applied"
     assert b"// mine\n" in (clone / GUARD).read_bytes()
     assert of(clone) | {GUARD: b""} == expected | {GUARD: b""}
+
+
+def test_a_conflict_of_gits_stash_is_named_with_the_way_out(upstream: Path, clone: Path, fp4patch: Command) -> None:
+    fp4patch("apply", "--variant", "next3", clone)
+    lines = (upstream / CONVERTER).read_text().split("\n")
+    changed = [f"{line} // upstream's" if "float_e2m1_t" in line else line for line in lines]
+    (upstream / CONVERTER).write_text("\n".join(changed))
+    git(upstream, "commit", "-qam", "the patched lines")
+    assert "resulted in conflicts" in run(clone.parent, "git -C cutlass pull --rebase --autostash 2>&1")
+    refused = fp4patch("apply", clone)
+    assert refused.status == 1
+    commands = re.findall(r"`(git -C [^`]* checkout [^`]*)`", refused.err)
+    assert all(CONVERTER in command for command in commands)
+    run(clone, *commands, "fp4patch apply .", "git stash drop -q")
+    assert fp4patch("status", "--json", clone).tree["state"] == "applied"
+    assert "// upstream's" in (clone / CONVERTER).read_text()
 
 
 @pytest.fixture

@@ -230,6 +230,15 @@ def test_a_full_disk_leaves_all_as_it_was_and_more_room_is_all_it_needs(roots: l
     assert everything(roots[1], tree) == before
 
 
+@needs_root
+def test_a_tree_that_is_mounted_read_only_is_not_to_be_given_other_modes(roots: list[Path], small_disk: Path) -> None:
+    shutil.copytree(roots[0], small_disk / "tree")
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    refused = refuses_and_leaves_all([small_disk / "tree"], "mounted read-only")
+    assert "--output DIR" in refused.help
+    assert "chmod" not in refused.help
+
+
 # --- two at once ---
 
 
