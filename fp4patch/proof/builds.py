@@ -187,7 +187,7 @@ def _loose(
         return frozenset(mutant.line for mutant, is_alive in zip(tried, alive, strict=True) if is_alive)
 
 
-_MOST = 12
+_MOST = 16
 """Lists for which a mutant is evaluated. Of those that a check finds, nearly all are found with the first."""
 _AT_ONCE = {"cmake": 1, "jit": 4}
 """Lists for which a mutant is evaluated at once: a Python takes longer to start than to evaluate one."""
