@@ -526,7 +526,7 @@ class _Part:
         mode = (index[3] if index else "") or ""
         before = self.fields.get("old mode") or self.fields.get("deleted file mode") or ("" if created else mode)
         after = self.fields.get("new mode") or self.fields.get("new file mode") or ("" if deleted else mode)
-        if not (self.hunks or self.binary):
+        if not (self.hunks or self.binary) and {before, after} <= {"", "100644", "100755"}:
             is_empty = not all(blobs) and any(name.startswith("".join(blobs)) for name in _EMPTY)
             if blobs[0] != blobs[1] and not is_empty:
                 raise self._error("a hunk, since the `index` line has two contents, and neither is empty", 0)
