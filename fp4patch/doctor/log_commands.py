@@ -17,7 +17,7 @@ from fp4patch.doctor import settings
 # Example: nvcc.exe"
 # Example: nvcc',
 _PROGRAM = re.compile(
-    r"(?<![^\s\"'/\\:\[(])(?P<name>nvcc|ptxas|fatbinary|clang(?:\+\+)?)(?:-[\d.]+)?(?:\.exe)?[\"']?(?P<list>,?)(?!\S)"
+    r"(?<![^\s\"'`/\\:\[(])(?P<name>nvcc|ptxas|fatbinary|clang(?:\+\+)?)(?:-[\d.]+)?(?:\.exe)?[\"']?(?P<list>,?)(?!\S)"
 )
 # Example: '-gencode'
 _OF_LIST = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"")
@@ -170,7 +170,8 @@ def _of_targets(words: Sequence[str]) -> list[str]:
     return [
         word
         for word, last in zip(words, before, strict=True)
-        if "arch" in word or "code" in word or last.endswith(("arch", "code", "architecture"))
+        if any(part in word for part in ("arch", "code", "gpu-name"))
+        or last.endswith(("arch", "code", "architecture", "gpu-name"))
     ]
 
 
@@ -179,7 +180,7 @@ def _words(text: str) -> list[str]:
     words = []
     for found in _WORD.finditer(text):
         word = found[0]
-        if word in _ENDS:
+        if word in _ENDS or word[0] in "`#":
             break
         words.append(_QUOTED.sub(r"\1\2\3", word) if "'" in word or '"' in word or "\\" in word else word)
     return words

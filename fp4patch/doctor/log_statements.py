@@ -20,6 +20,12 @@ _OF_CMAKE = re.compile(
     r"|GPU architectures|CMAKE_CUDA_ARCHITECTURES)(?::\w+)?[:=] *(?P<value>\d[^\n]*)",
     re.MULTILINE,
 )
+# Example: .cache/flashinfer/0.6.6/120a/generated
+_OF_FLASHINFER = re.compile(
+    r"\.cache/flashinfer/(?P<release>[\w.+-]+)/(?P<archs>\d{2,3}[af]?(?:_\d{2,3}[af]?)*)/(?:generated|cached_ops)"
+)
+# Example: Target CUDA archs (resolved) : {(12, '0f')}
+_RESOLVED = re.compile(r"Target CUDA archs \(resolved\) *: *\{(?P<archs>[^}\n]*)\}")
 # Example: export TORCH_CUDA_ARCH_LIST="12.1a"
 # Example: -DCMAKE_CUDA_ARCHITECTURES=120
 _SET = re.compile(
@@ -74,21 +80,37 @@ def _commands(text: str, gpus: Sequence[Arch], named: bool) -> Iterator[Finding]
 
 def _configuration(text: str, gpus: Sequence[Arch], named: bool) -> Iterator[Finding]:
     """Yield what CMake states of a whole build and of its FP4 kernels; else the lists that the build was given."""
+    modules = _of_flashinfer(text)
     of_fp4 = {name: value for name, value in _BUILDING.findall(text) if re.search("fp4", name, re.IGNORECASE)}
     stated = {name: _before_assignment(value) for name, value in _OF_CMAKE.findall(text)}
-    given = {} if stated or of_fp4 else {name: value for name, _, value in _SET.findall(text)}
-    for name, value in (stated | given | of_fp4).items():
+    if "CUDA supported target architectures" in stated:
+        stated.pop("CUDA target architectures", "")  # what was asked for
+    given = {} if stated or of_fp4 or modules else {name: value for name, _, value in _SET.findall(text)}
+    for name, value in (stated | given | of_fp4 | modules).items():
         notation = "CMAKE_CUDA_ARCHITECTURES" if name == "GPU architectures" else name
         made = settings.of_list("", notation, re.sub(r"\(\d\.\d\)", "", value))
         if not (made.code or made.ptx):
             continue
-        is_read = name in stated or name in of_fp4
+        is_exact = name in of_fp4 or name in modules
+        is_read = is_exact or name in stated
         if not is_read and not settings.is_list(name):
             continue
         one = Compilation("CMake", "", made.code, made.ptx)
         judged = [one] if is_read else []
         what = f"{name}: {value.strip()}"
-        yield _of_targets("CMake" if is_read else "list", what, [one], gpus, named, judged, whole=name not in of_fp4)
+        subject = "FlashInfer" if name in modules else "CMake" if is_read else "list"
+        yield _of_targets(subject, what, [one], gpus, named, judged, whole=not is_exact)
+
+
+def _of_flashinfer(text: str) -> dict[str, str]:
+    """Return the targets for which FlashInfer compiles its modules: by its cache's paths, and by its collect_env."""
+    found = {
+        f"FlashInfer {release}'s modules": archs.replace("_", ";") for release, archs in _OF_FLASHINFER.findall(text)
+    }
+    for archs in _RESOLVED.findall(text):
+        pairs = re.findall(r"\((\d+), '?(\d[af]?)'?\)", archs)
+        found["FlashInfer's targets"] = ";".join(f"{major}.{minor}" for major, minor in pairs)
+    return found
 
 
 def _before_assignment(text: str) -> str:

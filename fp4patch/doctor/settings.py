@@ -24,7 +24,9 @@ _GENCODE = re.compile(r"arch=[\"']?(?P<arch>[^,\"']+)[\"']?\s*,\s*code=[\"']?(?P
 _GENCODE_OPTION = re.compile(r"-{1,2}(?:gencode|generate-code)(?:=(.*))?", re.DOTALL)
 # Example: -arch=sm_121a
 # Example: --cuda-gpu-arch=sm_121a
-_ARCH_OPTION = re.compile(r"(?:-arch|--gpu-architecture|--cuda-gpu-arch|--offload-arch)(?:=(.*))?", re.DOTALL)
+_ARCH_OPTION = re.compile(
+    r"(?:-arch|--gpu-architecture|--gpu-name|--cuda-gpu-arch|--offload-arch)(?:=(.*))?", re.DOTALL
+)
 # Example: -code=sm_121a,compute_121a
 _CODE_OPTION = re.compile(r"(?:-code|--gpu-code)(?:=(.*))?", re.DOTALL)
 # Example: [sm_121a,compute_121a]

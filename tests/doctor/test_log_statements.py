@@ -119,6 +119,14 @@ def test_sources_for_fp4_decide_about_a_build_of_many() -> None:
         ("INFO Using NvFp4LinearBackend.MARLIN for NVFP4 GEMM", "chose MARLIN, which multiplies in 16 bits"),
         ("INFO Using NvFp4LinearBackend.FLASHINFER_CUTLASS for NVFP4 GEMM", "multiplies in FP4"),
         ("clang++ -x cuda --cuda-gpu-arch=sm_120a x.cu -o x", "sm_120 loads sm_120a;"),
+        (
+            "/tmp/.cache/flashinfer/0.6.6/120a/generated/single_decode/single_decode.cu:100: RuntimeError",
+            "FlashInfer 0.6.6's modules: 120a: sm_120 loads sm_120a; sm_121 loads nothing of it",
+        ),
+        ("Target CUDA archs (resolved) : {(12, '0f')}", "FlashInfer's targets: 12.0f: sm_120 loads sm_120f; sm_121"),
+        ("Target CUDA archs (resolved) : set()", ""),
+        ("I compile by `nvcc -arch=sm_120a x.cu -o x`, and it fails", "sm_120 loads sm_120a;"),
+        ("/x/backends/nvidia/bin/ptxas -v --gpu-name=sm_121a /tmp/a.ptx -o /tmp/a.o", "sm_121 loads sm_121a"),
         # CUTLASS's own list in the log of another project, and texts that set nothing.
         ("-- CUDA Compilation Architectures: 70;72;120a;121a", ""),
         ("set TORCH_CUDA_ARCH_LIST, for example to 12.1a", ""),

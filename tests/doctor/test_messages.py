@@ -226,6 +226,44 @@ ADMITS = "cutlass.cute.nvgpu.common.OpError: OpError: expects arch to be one of 
         ("The NVIDIA driver on your system is too old (found version 12080).", "CUDA 13.0 needs 580"),
         ("-- Autodetected CUDA architecture(s):  12.1(2.0)", "export TORCH_CUDA_ARCH_LIST=12.1a"),
         ("-- Autodetected CUDA architecture(s):  8.0 8.0", ""),
+        (
+            "Unknown CUDA Architecture Name 12.1(2.0) in CUDA_SELECT_NVCC_ARCH_FLAGS",
+            "export TORCH_CUDA_ARCH_LIST=12.1a",
+        ),
+        ("Unknown CUDA Architecture Name 12.1a in CUDA_SELECT_NVCC_ARCH_FLAGS", "use a newer PyTorch"),
+        # Kernels for other GPUs, and lines that look like them.
+        (
+            "Assertion error (/deepgemm/csrc/apis/hyperconnection.hpp:56): Unsupported architecture",
+            "VLLM_USE_DEEP_GEMM=0",
+        ),
+        ("RuntimeError: Assertion error (.../utils/layout.hpp:56): Unknown recipe", "VLLM_USE_DEEP_GEMM=0"),
+        ("Assertion error (/src/csrc/main.hpp:56): Unsupported architecture", ""),
+        (
+            "Sparse Attention Forward Kernel is only supported on SM90a and SM100f architectures.",
+            "SM90a and SM100f, and",
+        ),
+        ("Attention Kernel is only supported on SM120a architectures.", ""),
+        ("mm_fp4 does not support backend 'trtllm' with capability 121", "backend trtllm is for other GPUs than 121"),
+        ("mm_fp4 does not support backend 'cutlass' with capability 89", ""),
+        (
+            "[TensorRT-LLM Error][CutlassFp4GemmRunner][GEMM Dispatch] Arch unsupported for CUTLASS FP4 GEMM",
+            "0.20 or later",
+        ),
+        ("FP4 Gemm not supported before Blackwell, nor GeForce Blackwell", "0.20 or later"),
+        ("RuntimeError: row_col_rht_gemm_ntt_w_sfc.cu:1200: CUDA Error: invalid argument", "disable_rht=True"),
+        ("RuntimeError: cast_transpose.cu:120: CUDA Error: invalid argument", ""),
+        (
+            "CUDA error (/x/third_party/flash-attention/hopper/flash_fwd_launch_template.h:188): invalid argument",
+            "FlashAttention 3",
+        ),
+        ("CUDA error (/x/flash-attention/csrc/flash_fwd_launch_template.h:188): invalid argument", ""),
+        (
+            "ValueError: NvFp4 MoE backend 'FLASHINFER_TRTLLM' does not support the deployment configuration since "
+            "kernel does not support current device cuda.",
+            "leave the backend to vLLM",
+        ),
+        ("NvFp4 MoE backend 'X' does not support the deployment configuration since the layout is another.", ""),
+        ("ImportError: [sgl_kernel] CRITICAL: Could not load any common_ops library!", "install the sglang-kernel"),
     ],
 )
 def test_a_line_of_a_report_gets_its_own_cause_and_one_that_looks_like_it_another(
