@@ -108,7 +108,7 @@ class Folder:
         if count := function.halves:
             parts = [[*(word[at : at + 16] for word in words[:count]), *words[count:]] for at in (0, 16)]
             return self._made(function, parts[0], 16) + self._made(function, parts[1], 16)
-        moved = self._moved(name, words) if function.moves else None
+        moved = self._moved(name, [extended(word, max(32, len(word))) for word in words]) if function.moves else None
         return self._made(function, words, function.bits) if moved is None else moved
 
     def _made(self, function: Function, words: list[Word], bits: int) -> Word:
