@@ -207,7 +207,10 @@ class _Walk:
         folder = self._folder(state)
         holds = folder.truth(operands.value(instruction.predicate)) if instruction.predicate else ONE
         taken = self._symbols.both(state.taken, holds)
-        for effect in TABLE[instruction.opcode].emit(operands):
+        known = TABLE.get(instruction.opcode)
+        if known is None:  # one that only blocks of threads execute
+            raise NotFollowedError(instruction.opcode)
+        for effect in known.emit(operands):
             if isinstance(effect, Set):
                 word = extended(folder.word(effect.value), 32)
                 state.registers[effect.register] = self._chosen(holds, word, _of(state.registers, effect.register))

@@ -133,6 +133,7 @@ LEAKS = [
     ["IADD3 R6,PT,PT,R6,R4,RZ"],  # a pointer
     ["SHFL.BFLY PT,R7,R6,0x1,0x1f", "FADD R6,R6,R7"],  # another thread
     ["LDS R7,[RZ]", "FADD R6,R6,R7"],
+    ["LDGDEPBAR"],  # what blocks alone execute
     ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 EXIT"],  # nothing is stored for some values
     ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 MOV R7,0x1", "ISETP.LT.AND P0,PT,R6,0x1,PT", "@P0 MOV R6,R7"],
 ]
