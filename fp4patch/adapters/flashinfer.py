@@ -89,9 +89,13 @@ def run(
         "machines": [_question(build.modules, *machine, parts=parts) for machine in machines],
     }
     name = json.dumps(asked)
+
+    def compiled(answers: Sequence[_Answer]) -> list[JitTargets]:
+        pairs = zip(answers, machines, strict=True)
+        return [_compiled(answer, build.modules, cuda, below) for answer, (cuda, _, _) in pairs]
+
     if kept and (known := kept.get(name)):
-        answers = _ANSWERS.validate_python(known)
-        return [_compiled(one, build.modules, cuda, below) for one, (cuda, _, _) in zip(answers, machines, strict=True)]
+        return compiled(_ANSWERS.validate_python(known))
     question = json.dumps({"root": str((root / below).absolute()), **asked})
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as folder:
         result = Path(folder).resolve() / "answers.json"
@@ -104,7 +108,7 @@ def run(
             )
             written = result.read_bytes() if result.is_file() else b""
             answers = _ANSWERS.validate_json(written)
-            made = [_compiled(a, build.modules, cuda, below) for a, (cuda, _, _) in zip(answers, machines, strict=True)]
+            made = compiled(answers)
             if kept and not any(answer.unknown for answer in answers):
                 kept.put(_ANSWERS.dump_python(answers), name)
             return made

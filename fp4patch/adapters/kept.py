@@ -4,7 +4,6 @@ That are the names of the tree's files, the contents of those in the build's own
 variables that CMake's text names. Of any other file that CMake reads, the hash is kept beside the result.
 """
 
-import hashlib
 import os
 import re
 import sys
@@ -37,7 +36,7 @@ class BuildFiles:
             for path in paths:
                 self._names.add(path)
                 if path.endswith(self._ends) and (content := _content(root / path)) is not None:
-                    self._hashes[path] = _hash(content)
+                    self._hashes[path] = key(content)
                     if build.kind == "cmake":
                         variables |= set(_VARIABLE.findall(content.decode("utf-8", "replace")))
         self._fixed = (
@@ -49,7 +48,7 @@ class BuildFiles:
     def over(self, overlay: Mapping[str, bytes | None]) -> "KeptResults":
         """Return the results of the tree with these files over it."""
         gone = {path for path, content in overlay.items() if content is None}
-        hashes = {path: _hash(content) for path, content in overlay.items() if content is not None}
+        hashes = {path: key(content) for path, content in overlay.items() if content is not None}
         names = sorted((self._names | hashes.keys()) - gone)
         ours = sorted(
             item for item in (self._hashes | hashes).items() if item[0].endswith(self._ends) and item[0] not in gone
@@ -102,7 +101,7 @@ class KeptResults:
 
     def _now(self, path: str) -> str | None:
         content = self._overlay[path] if path in self._overlay else _content(self._root / path)
-        return None if content is None else _hash(content)
+        return None if content is None else key(content)
 
 
 def _content(path: Path) -> bytes | None:
@@ -110,7 +109,3 @@ def _content(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

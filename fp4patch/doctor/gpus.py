@@ -85,13 +85,15 @@ def first_line(driver: Driver | None, findings: Sequence[Finding]) -> tuple[Answ
 
     ``findings``: all that was found about this machine, for its GPUs.
     """
-    having = {gpu.arch: gpu.name for gpu in driver.gpus if gpu.arch.major >= _FIRST_WITH_FP4} if driver else {}
+    if driver is None:
+        return ()
+    having = {gpu.arch: gpu.name for gpu in driver.gpus if gpu.arch.major >= _FIRST_WITH_FP4}
     failing = tuple(dict.fromkeys(one.subject for one in findings if one.level is Level.RED))
     answered = []
     for arch, name in sorted(having.items()):
         is_gpu = (f"{name} is {arch}",)
         found = Observation(Axis.CONVERTS, Level.GREEN, "it has FP4 instructions, and nothing found here fails", is_gpu)
-        if driver and not has(Version(driver.cuda), replace(arch, suffix="a")):
+        if not has(Version(driver.cuda), replace(arch, suffix="a")):
             why = f"the driver serves CUDA {driver.cuda}, which has no {arch}a"
             found = Observation(
                 Axis.TOOLS, Level.RED, "the driver is too old", (why, *is_gpu), remedies.of("driver_too_old")

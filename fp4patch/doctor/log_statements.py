@@ -46,13 +46,12 @@ _OF_GGML = re.compile(r"CUDA : ARCHS = (?P<archs>[\d,]+)(?P<rest>[^\n]*)")
 _OF_FP4 = re.compile(r"fp4|w4a4", re.IGNORECASE)
 
 
-def read(whole: str, gpus: Sequence[Arch], *, named: bool, longest: int = 4000) -> Iterator[Finding]:
+def read(whole: str, text: str, gpus: Sequence[Arch], *, named: bool) -> Iterator[Finding]:
     """Yield a finding for each kind of statement of a log.
 
-    ``named``: somebody asked about these GPUs; ``longest``: characters of a line that are searched for statements: a
-    command can be longer.
+    ``whole``: the log, whose commands can have long lines; ``text``: what of each line is searched for statements;
+    ``named``: somebody asked about these GPUs.
     """
-    text = "\n".join(line[:longest] for line in whole.split("\n"))
     yield from _commands(whole, gpus, named)
     yield from _configuration(text, gpus, named)
     for subject, pattern in (("experts", _EXPERTS), ("dense layers", _DENSE)):

@@ -18,7 +18,7 @@ from fp4patch.doctor.result import FindingsReport
 
 LOG = re.compile(r"(?!CMakeLists\.txt$).*\.(log|txt|out|err|stdout|stderr|md)(\.\d+)?|-")
 """Names of logs; ``-`` is standard input."""
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """What PowerShell begins a text with where it redirects."""
 # Example: \x1b[31m
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
@@ -54,7 +54,7 @@ def text_of(name: str) -> str:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}", help="check its name and permissions") from error
-    is_wide = content.startswith(_UTF16) and 3 * content.count(0) > len(content)
+    is_wide = content.startswith(UTF16) and 3 * content.count(0) > len(content)
     encoding = "utf-16" if is_wide else "utf-8-sig"
     return _ESCAPES.sub("", content.decode(encoding, errors="replace"))
 
@@ -65,7 +65,7 @@ def is_text(path: Path) -> bool:
         return False
     with path.open("rb") as opened:
         begin = opened.read(4096)
-    return bool(begin.strip()) and (begin.startswith(_UTF16) or b"\0" not in begin)
+    return bool(begin.strip()) and (begin.startswith(UTF16) or b"\0" not in begin)
 
 
 def examine(name: str, whole: str, gpus: Sequence[Arch] = ()) -> FindingsReport:
@@ -78,7 +78,7 @@ def examine(name: str, whole: str, gpus: Sequence[Arch] = ()) -> FindingsReport:
     help_text = "name the source tree, the build directory, or what was built"
     none = Finding(Level.NONE, "log", "none of the known messages is in it", help_text)
     findings = sorted(known or [none], key=lambda finding: finding.level is not Level.RED)
-    return FindingsReport(name, (*findings, *log_statements.read(whole, gpus or GPUS, named=bool(gpus))))
+    return FindingsReport(name, (*findings, *log_statements.read(whole, text, gpus or GPUS, named=bool(gpus))))
 
 
 def _known(text: str) -> Iterator[tuple[int, Finding]]:

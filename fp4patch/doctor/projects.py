@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import stat
@@ -25,6 +24,7 @@ from fp4patch.cxx.preprocessor import Preprocessor
 from fp4patch.doctor import recipes, settings
 from fp4patch.doctor.builds import quoted
 from fp4patch.doctor.known_defects import refused_by_pytorch
+from fp4patch.doctor.messages import UTF16
 from fp4patch.doctor.readings import files
 from fp4patch.doctor.readings.names import list_name
 from fp4patch.doctor.readings.reading import Kind
@@ -163,7 +163,7 @@ def _content(file: str, largest: int) -> tuple[bytes, str]:
             content = opened.read()
     except OSError as error:
         raise UsageError(f"cannot read {Path(file)}: {error.strerror}", help="check its permissions") from error
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if content.startswith(UTF16):
         return b"", "it is UTF-16: save it as UTF-8"
     return (b"", "it is no text: it has NUL bytes") if b"\0" in content[:4096] else (content, "")
 

@@ -104,10 +104,11 @@ def evaluate_idle(
     That upstream has the change is a failure where the condition still gives what it gave before. Upstream may have
     made it otherwise, or have no need of it: then what the patch says of it stands in the report.
     """
+    kept = _Kept(toolchain, store)
     results: list[BuildResult] = []
     aside: list[SetAside] = []
     for path, content, patch, check, why in idle:
-        side = _side(Path(patch.directory, check.shim), check, check.after, path, content, _Kept(toolchain, store))
+        side = _side(Path(patch.directory, check.shim), check, check.after, path, content, kept)
         is_old = side.holds == (" ".join(check.before) or "none")
         if not side.wrong or (is_old and why.state is State.UPSTREAMED):
             results.append(BuildResult(check_id(patch, check), "", path, side.holds, side.holds, side.wrong))
@@ -158,8 +159,10 @@ def _side(shim: Path, check: Condition, expected: Sequence[str], path: str, cont
         text = decode(content, path)
         spans = _SPANS[shim.suffix](text, check)
         code = "".join(f"{text[start:end]}\n" for start, end in spans)
-        holds = kept.get(shim, code) or _capabilities(shim, code, kept.toolchain)
-        kept.put(shim, code, holds)
+        holds = kept.get(shim, code)
+        if not holds:
+            holds = _capabilities(shim, code, kept.toolchain)
+            kept.put(shim, code, holds)
     except ProofError as error:
         return _Side(error.message, error.help or error.message)
     except (SyntaxError, LexError) as error:

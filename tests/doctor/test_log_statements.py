@@ -15,7 +15,7 @@ RTX = Arch(12, 0)
 
 
 def stated(text: str, *gpus: Arch) -> list[tuple[str, str, Level]]:
-    found = read(text, gpus or (RTX, GB10), named=bool(gpus))
+    found = read(text, text, gpus or (RTX, GB10), named=bool(gpus))
     return [(finding.subject, finding.found, finding.level) for finding in found]
 
 

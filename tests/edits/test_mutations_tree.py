@@ -14,7 +14,7 @@ from share import first
 pytestmark = pytest.mark.slow
 
 COUNT = int(os.environ.get("FP4PATCH_MUTATIONS", "100"))
-CHUNKS = 5
+CHUNKS = 5 if COUNT >= 1000 else 1  # a fifth comes out right: of twenty, now and then, none
 FIRST = first("trees")
 
 
@@ -35,7 +35,7 @@ def test_no_mutated_tree_is_silently_wrong(chunk: int, tmp_path: Path) -> None:
         assert not wrong, f"seed {seed}, {patch}: {wrong}"
         outcomes["named" if came.named else "right"] += 1
     assert outcomes["refused"], outcomes
-    assert outcomes["right"] or COUNT < 1000, outcomes  # a fifth is right: of 20, now and then, none
+    assert outcomes["right"], outcomes
 
 
 def _asm(mutant: Mutant, came: Came, work: Path) -> str:

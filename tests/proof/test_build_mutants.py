@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import cases
+from flash_attention import CASE, LISTS, configures
 from small_trees import small_tree
 
 from fp4patch.adapters import vllm
@@ -16,25 +16,7 @@ from fp4patch.core.store import Store
 from fp4patch.proof import builds
 from fp4patch.proof.view import SourceView
 
-CASE = cases("flash_attention/native-arch")["lists.cmake"]
 FILE = "CMakeLists.txt"
-CONFIGURES = """cmake_minimum_required(VERSION 3.26)
-project(vllm_flash_attn LANGUAGES CXX CUDA)
-include(${CMAKE_CURRENT_LIST_DIR}/cmake/utils.cmake)
-find_package(Torch REQUIRED)
-clear_cuda_arches(CUDA_ARCH_FLAGS)
-extract_unique_cuda_archs_ascending(CUDA_ARCHS "${CUDA_ARCH_FLAGS}")
-%s
-set_gencode_flags_for_srcs(SRCS "csrc/flash_attn/src/flash_fwd_hdim128.cu" CUDA_ARCHS "${FA2_ARCHS}")
-"""
-SUPPORTED = 'cuda_archs_loose_intersection(CUDA_ARCHS "${CUDA_SUPPORTED_ARCHS}" "${CUDA_ARCHS}")\n'
-LISTS = "cuda_archs_loose_intersection(FA2_ARCHS"
-
-
-def configures(lists: str) -> str:
-    """Return the whole file around the excerpt of a case."""
-    before, fa2, after = lists.partition(LISTS)
-    return CONFIGURES % f"{before}{SUPPORTED}{fa2}{after}"
 
 
 @pytest.fixture
