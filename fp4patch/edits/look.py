@@ -5,10 +5,14 @@ finds something, and few others; ``tests/edits/test_looks.py`` holds both agains
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from typing import NamedTuple
 
+CloserLook = Callable[[bytes], object]
+_FREQUENT = frozenset({b"in"})
+"""Words that are looked for alone, where the first place is enough. The places of this one are 569,188 in vLLM 0.33.0,
+those of all others 209,545."""
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 
 
@@ -16,25 +20,27 @@ class Look(NamedTuple):
     """A look: it passes each file that has all words of one of the sets, and what a closer look passes of these."""
 
     words: tuple[frozenset[bytes], ...]
-    closer: Callable[[bytes], object] | None = None
+    closer: CloserLook | None = None
     others: tuple["Look", ...] = ()
     """Looks one of which is enough."""
 
     def passes(self, content: bytes) -> bool:
         """Tell whether a file is to be read."""
         content = _joined(content)
-        return self.passes_with({word for word in self.every_word if word in content}, content)
+        found = frozenset(word for word in self.every_word if word in content)
+        return any(closer is None or closer(content) for closer in self.closer_looks(found))
 
     @property
     def every_word(self) -> frozenset[bytes]:
         """The words of all sets."""
         return frozenset().union(*self.words, *(other.every_word for other in self.others))
 
-    def passes_with(self, found: set[bytes], content: bytes) -> bool:
-        """Tell whether a file is to be read that has these words, among others."""
-        if any(words <= found for words in self.words) and (self.closer is None or self.closer(content)):
-            return True
-        return any(other.passes_with(found, content) for other in self.others)
+    def closer_looks(self, found: frozenset[bytes]) -> Iterator[CloserLook | None]:
+        """Yield what has to pass a file that has these words, among others: one of them, and None passes all."""
+        if any(words <= found for words in self.words):
+            yield self.closer
+        for other in self.others:
+            yield from other.closer_looks(found)
 
 
 def words_of(*sets: Iterable[str]) -> tuple[frozenset[bytes], ...]:
@@ -50,24 +56,18 @@ class QuickLooks:
 
     def passing(self, language: str, content: bytes) -> frozenset[Look]:
         """Return the looks that pass a file."""
-        content = _joined(content)
-        automaton = self._automata[language]
-        found = automaton.words_in(content)
-        return frozenset(look for look in automaton.looks_with(found) if look.passes_with(found, content))
+        return self._automata[language].passing(_joined(content))
 
 
 class _Automaton:
-    """Words that are found in one pass (Aho and Corasick, 1975)."""
+    """Looks, and an automaton that finds their words in one pass (Aho and Corasick, 1975)."""
 
     def __init__(self, looks: Iterable[Look]) -> None:
-        self._with: dict[bytes, list[Look]] = {}
-        self._without_words = []
-        for look in looks:
-            if frozenset() in look.words:
-                self._without_words.append(look)
-            for word in look.every_word:
-                self._with.setdefault(word, []).append(look)
-        self._words = sorted(self._with)
+        self._looks = tuple(looks)
+        words: frozenset[bytes] = frozenset().union(*(look.every_word for look in self._looks))
+        self._frequent = words & _FREQUENT
+        self._words = sorted(words - self._frequent)
+        self._looks_with = cache(self._having)  # a tree has six times as many files as sets of words
 
     @cached_property
     def _find(self) -> Callable[[bytes], list[tuple[int, int, int]]]:
@@ -76,14 +76,20 @@ class _Automaton:
         automaton = BytesAhoCorasick(self._words, implementation=Implementation.DFA)
         return lambda content: automaton.find_matches_as_indexes(content, overlapping=True)
 
-    def words_in(self, content: bytes) -> set[bytes]:
-        if not self._words:
-            return set()
-        return {self._words[index] for index in {found[0] for found in self._find(content)}}
+    def passing(self, content: bytes) -> frozenset[Look]:
+        looks = self._looks_with(self._words_in(content))
+        passes = cache(lambda closer: closer(content) if closer else True)  # several looks may have the same closer one
+        return frozenset(look for look, closer_looks in looks if any(map(passes, closer_looks)))
 
-    def looks_with(self, words: Iterable[bytes]) -> set[Look]:
-        """Return the looks that have one of these words, or need none."""
-        return {look for word in words for look in self._with[word]}.union(self._without_words)
+    def _words_in(self, content: bytes) -> frozenset[bytes]:
+        frequent = (word for word in self._frequent if word in content)
+        found = {index for index, _, _ in self._find(content)} if self._words else ()
+        return frozenset((*frequent, *(self._words[index] for index in found)))
+
+    def _having(self, found: frozenset[bytes]) -> list[tuple[Look, list[CloserLook | None]]]:
+        """Return the looks that may pass a file with these words, and of each what has to."""
+        several = ((look, list(look.closer_looks(found))) for look in self._looks)
+        return [(look, closer_looks) for look, closer_looks in several if closer_looks]
 
 
 def _joined(content: bytes) -> bytes:
