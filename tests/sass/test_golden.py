@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from remembered import remembered
 
+from fp4patch.sass.program import for_this_processor
 from fp4patch.sass.translate import RUNTIME, runtime, translate
 
 SM_90 = (9, 0)
@@ -27,7 +28,7 @@ def listing(name: str) -> str:
     return gzip.decompress((GOLDEN / "listings" / f"{name}.txt.gz").read_bytes()).decode()
 
 
-def outputs(name: str, folder: Path, text: str, *runs: tuple[object, ...]) -> list[str]:
+def outputs(name: str, folder: Path, text: str, *runs: tuple[object, ...], compiler: str = "gcc") -> list[str]:
     """Return the lines of a program that runs a listing over the inputs of the golden run, one for each run of it."""
     program, translation = PROGRAMS[name], translate(text, arch=SM_90)
     defines = {
@@ -38,8 +39,16 @@ def outputs(name: str, folder: Path, text: str, *runs: tuple[object, ...]) -> li
         "BLOCK_SIZE": translation.layout.block_size,
         "SASS_KERNEL": "kernel",
     }
-    command = ["gcc", "-std=gnu11", "-O2", "-march=native", "-fno-strict-aliasing", "-ffp-contract=off"]
-    command += [*(f"-D{key}={value}" for key, value in defines.items()), "host.c", "-o", "host", "-lm", "-pthread"]
+    command = [compiler, "-std=gnu11", "-O2", *for_this_processor(compiler), "-fno-strict-aliasing"]
+    command += [
+        "-ffp-contract=off",
+        *(f"-D{key}={value}" for key, value in defines.items()),
+        "host.c",
+        "-o",
+        "host",
+        "-lm",
+        "-pthread",
+    ]
     files = {"kernel.inc": translation.c, RUNTIME: runtime(), "host.c": (GOLDEN / "host.c").read_text()}
 
     def written() -> str:
