@@ -1,6 +1,9 @@
 """What a program of a tree can do in the sandbox, tried on a real kernel, and what it can not."""
 
+import errno
+import os
 import re
+import struct
 import sys
 from pathlib import Path
 
@@ -209,11 +212,18 @@ HEADERS = [
 ]
 
 
+def _of_both(behind: int) -> tuple[int, int]:
+    return sandbox._CAPGET["x86_64"] + behind, sandbox._CAPGET["aarch64"] + behind
+
+
 def test_the_numbers_are_those_of_the_kernel_s_headers() -> None:
     """Those of x86-64 are on such machines alone; arm64 has the general ones."""
     checked = 0
     numbers = sandbox.CALLS | {"clone": sandbox._CLONE, "kill": sandbox._KILL, "tgkill": sandbox._TGKILL}
     numbers |= {"prlimit64": sandbox._PRLIMIT64, "openat": sandbox._OPENAT, "open": sandbox._OPEN}
+    numbers |= {"capget": _of_both(0), "capset": _of_both(1), "clone3": (sandbox._CLONE3,) * 2}
+    calls = ("landlock_create_ruleset", sandbox._CREATE_RULESET), ("landlock_add_rule", sandbox._ADD_RULE)
+    numbers |= {name: (number, number) for name, number in (*calls, ("landlock_restrict_self", sandbox._RESTRICT_SELF))}
     for column, header in HEADERS:
         text = header.read_text() if header.is_file() else ""
         # Example: #define __NR_fchmod 52
@@ -226,3 +236,62 @@ def test_the_numbers_are_those_of_the_kernel_s_headers() -> None:
                 assert name not in stated
         assert not stated or max(stated.values()) <= sandbox._NEWEST or column == 1
     assert checked > 80
+
+
+OTHER = "another process"
+# System calls of the kernel's header for arm64, with arguments, and what the filter answers: 0 lets them through.
+ON_ARM64: dict[tuple[int | str, ...], int] = {
+    (63,): 0,  # read
+    (64,): 0,  # write
+    (56, 0, 0, os.O_RDONLY): 0,  # openat
+    (56, 0, 0, os.O_WRONLY | os.O_TRUNC): 0,  # Landlock decides
+    (56, 0, 0, os.O_RDONLY | os.O_TRUNC): errno.EPERM,
+    (2, 0, os.O_RDONLY | os.O_TRUNC): 0,  # io_submit: `open` of x86-64
+    (57,): 0,  # close: `fork` of x86-64
+    (222,): 0,  # mmap
+    (221,): 0,  # execve
+    (53,): errno.EPERM,  # fchmodat
+    (88,): errno.EPERM,  # utimensat
+    (198,): errno.EPERM,  # socket
+    (117,): errno.EPERM,  # ptrace
+    (220, 0x00010000): 0,  # clone, of a thread
+    (220, 17): errno.EPERM,  # of a process
+    (129, "own", 9): 0,  # kill
+    (129, OTHER, 9): errno.EPERM,
+    (131, OTHER, 9): errno.EPERM,  # tgkill
+    (261, 0): 0,  # prlimit64
+    (261, OTHER): errno.EPERM,
+    (435,): errno.ENOSYS,  # clone3
+    (sandbox._NEWEST + 1,): errno.ENOSYS,
+}
+
+
+@pytest.mark.parametrize("call", ON_ARM64, ids=str)
+def test_the_filter_for_arm64_decides_by_the_numbers_of_arm64(call: tuple[int | str, ...]) -> None:
+    """Run here as the kernel would run it there (Documentation/networking/filter.rst, struct seccomp_data)."""
+    processes = {"own": os.getpid(), OTHER: os.getpid() + 1}
+    number, *given = (processes[one] if isinstance(one, str) else one for one in call)
+    arguments = struct.pack("<6Q", *given, *[0] * (6 - len(given)))
+    answers = {
+        audit: _decided(sandbox._filter("aarch64"), struct.pack("<IIQ", number, audit, 0) + arguments)
+        for audit in (0xC00000B7, 0x40000028, 0xC000003E)
+    }
+    assert answers[0xC00000B7] == (0x7FFF0000 if ON_ARM64[call] == 0 else 0x00050000 | ON_ARM64[call])
+    assert answers[0x40000028] == answers[0xC000003E] == 0x00050000 | errno.EPERM  # 32 bits, and x86-64
+
+
+def _decided(program: bytes, data: bytes) -> int:
+    """Return what a filter of these instructions answers."""
+    at = value = 0
+    tests = {0x15: lambda k: value == k, 0x35: lambda k: value >= k, 0x45: lambda k: value & k}
+    while True:
+        code, if_so, if_not, k = struct.unpack_from("<HBBI", program, 8 * at)
+        at += 1
+        if code == 0x06:
+            return int(k)
+        if code == 0x20:
+            (value,) = struct.unpack_from("<I", data, k)
+        elif code == 0x54:
+            value &= k
+        else:
+            at += if_so if tests[code](k) else if_not
