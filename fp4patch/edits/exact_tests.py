@@ -34,6 +34,7 @@ from fp4patch.edits.gpu_condition import (
     Target,
     Unknown,
     conditions_in,
+    is_condition,
     is_subject,
     leaves,
     named,
@@ -75,7 +76,7 @@ _WRITTEN = re.compile(
     rb"""(?ix) 12 (?<!family\(12)
     (?:(?<=[^\w.]12)|(?<=ute_12)|(?<=sm12)|(?<=sm_12))
     (?:(?:00?|10?|\.0)[af]?(?:\+ptx|-real|-virtual)?(?![\w.]|[ \t]+(?!(?:and|or|else|if|in|not|is)\b)\w)
-    | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?!\.|,(?!\s*(?:\w+\s*[\])]|['"]minor))))"""
+    | \s*,\s*(?:\w+\s*=\s*)?0\b | \b(?!\.|,(?!\s*(?:\w+\s*[\])]|[\w.'"]*minor))))"""
 ).finditer
 """Such a number as a test in Python has it: not in prose, in a call for a family, or at the end of another name."""
 _HIT_NAME = re.compile(
@@ -253,6 +254,8 @@ def _in_cxx(text: str, gates: Set[str]) -> Iterator[tuple[int, bool]]:
         expressions = Expressions(source, statement.tokens).all()
         yield from ((line, False) for line in _of_statement(expressions, conditions))
         yield from ((line, False) for line in _pairs(expressions, conditions))
+        around = [test for head in statement.heads for test in _ifs(Expressions(source, head).all())]
+        yield from ((line, False) for line in _nested(around, _ifs(expressions), conditions))
         cases.setdefault(statement.block, []).extend(_cases(source, statement))
         specializations += _specializations(source, statement.tokens)
     for of_block in cases.values():
@@ -330,6 +333,25 @@ def _of_statement(expressions: Sequence[ast.expr], conditions: Conditions) -> It
                 yield from [node.lineno] * (121 not in names)
 
 
+def _ifs(expressions: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    """Yield the condition of each ``if`` of a statement, or of the head of a block."""
+    for expression in expressions:
+        if isinstance(expression, ast.Call) and _last(expression.func) in ("if", "constexpr") and expression.args:
+            yield expression.args[-1]
+
+
+def _nested(around: list[ast.expr], tests: Iterable[ast.expr], conditions: Conditions) -> Iterator[int]:
+    """Yield the lines of conditions that leave SM121 out together with those around them.
+
+    As ``if (!minor)`` in the block of ``if (major == 12)``.
+    """
+    for test in tests:
+        before, within = (ast.BoolOp(ast.And(), several) for several in (around[-4:], [*around[-4:], test]))
+        if around and conditions.parts(within) and not conditions.parts(before) and not conditions.parts(test):
+            yield _line(test)
+        around = [*around, test]
+
+
 def _line(node: ast.AST) -> int:
     return int(getattr(node, "lineno", 0))
 
@@ -364,12 +386,12 @@ def _names(expressions: Sequence[ast.expr]) -> Iterator[str]:
 
 
 class _Statement(NamedTuple):
-    """Tokens of a statement, or of the head of a block. ``block``: the number of the block it is in, ``heads``: the
-    tokens of that one's head."""
+    """Tokens of a statement, or of the head of a block. ``block``: the number of the block it is in. ``heads``: the
+    tokens of the heads of the blocks around it, the outermost first."""
 
     tokens: Sequence[int]
     block: int
-    head: Sequence[int]
+    heads: Sequence[Sequence[int]]
 
 
 _OF_BLOCKS = frozenset(("struct", "class", "namespace", "union", "enum", "extern"))
@@ -387,10 +409,13 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:  # noqa
             return True
         return bool(tokens) and words[tokens[0]] == "template" and any(words[at][0].isdecimal() for at in tokens)
 
+    def heads() -> Sequence[Sequence[int]]:
+        return [head for _, head, *_ in blocks if head]
+
     for at, word in enumerate(words):
         if directives[at] >= 0:
             continue
-        block, head, tokens, opened = blocks[-1]
+        block, _, tokens, opened = blocks[-1]
         if word == "{":
             previous = words[tokens[-1]] if tokens else ""
             is_value = (
@@ -407,15 +432,16 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:  # noqa
                 tokens.append(at)
                 continue
             number += 1
-            blocks.append((number, tuple(tokens), [], []))
+            head = tuple(tokens)
             if not opened:
                 if is_wanted(tokens):
-                    yield _Statement(tuple(tokens), block, head)
+                    yield _Statement(head, block, heads())
                 tokens.clear()
+            blocks.append((number, head, [], []))
             continue
         if word == "}" and not opened:
             if is_wanted(tokens):
-                yield _Statement(tuple(tokens), block, head)
+                yield _Statement(tuple(tokens), block, heads())
             tokens.clear()
             if len(blocks) > 1:
                 blocks.pop()
@@ -423,7 +449,7 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:  # noqa
         if word == ";" and "(" not in opened:
             opened.clear()
             if is_wanted(tokens):
-                yield _Statement(tuple(tokens), block, head)
+                yield _Statement(tuple(tokens), block, heads())
             tokens.clear()
             continue
         if word in ("(", "["):
@@ -431,9 +457,9 @@ def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:  # noqa
         elif word in (")", "]", "}") and opened:
             opened.pop()
         tokens.append(at)
-    for block, head, tokens, _ in blocks:
+    for block, _, tokens, _ in blocks:
         if is_wanted(tokens):
-            yield _Statement(tuple(tokens), block, head)
+            yield _Statement(tuple(tokens), block, ())
 
 
 def _cases(source: Source, statement: _Statement) -> Iterator[tuple[ast.expr, ast.expr, int]]:
@@ -443,8 +469,9 @@ def _cases(source: Source, statement: _Statement) -> Iterator[tuple[ast.expr, as
         if words[at] != "case":
             continue
         value = Expressions(source, statement.tokens[number + 1 :]).ternary()
-        switched = [number for number, at in enumerate(statement.head) if words[at] == "switch"]
-        subject = Expressions(source, statement.head[switched[-1] + 1 :]).ternary() if switched else None
+        head = statement.heads[-1] if statement.heads else ()
+        switched = [number for number, at in enumerate(head) if words[at] == "switch"]
+        subject = Expressions(source, head[switched[-1] + 1 :]).ternary() if switched else None
         if value is not None:
             yield subject or ast.Name("unknown"), value, source.line(source.starts[at])
 
@@ -495,11 +522,9 @@ def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
     conditions = Conditions(names)
     about = {name for name, value in names.items() if isinstance(value, ast.Constant | ast.Tuple | ast.Subscript)}
     hits = frozenset(_lines(text, _HIT_LINE + (rf"|\b(?:{'|'.join(map(re.escape, about))})\b" if about else "")))
-    reader = _Module(conditions, hits)
+    reader = _Module(conditions, hits, of_families={at for at, line in enumerate(lines, 1) if "family" in line})
     reader.walk(module.tree, ())
-    for line in reader.found:
-        if "family" not in lines[line - 1]:
-            yield line, False
+    yield from ((line, False) for line in reader.found)
 
 
 # As in `arch == 0x78`.
@@ -538,8 +563,9 @@ def _assigned(module: Module) -> dict[str, ast.expr]:
 class _Module:
     """The tests in a module, in the lines that have something of one."""
 
-    def __init__(self, conditions: Conditions, hits: Set[int]) -> None:
+    def __init__(self, conditions: Conditions, hits: Set[int], of_families: Set[int]) -> None:
         self.conditions = conditions
+        self.of_families = of_families
         self.hits = sorted(hits)
         self.found: set[int] = set()
 
@@ -547,7 +573,8 @@ class _Module:
         first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
         if first is None or last is None:
             return True
-        at = bisect_left(self.hits, first)
+        decorators = getattr(node, "decorator_list", ())  # they stand before the line that is the function's
+        at = bisect_left(self.hits, min([first, *(one.lineno for one in decorators)]))
         return at < len(self.hits) and self.hits[at] <= last
 
     def walk(self, node: ast.AST, path: tuple[ast.expr, ...]) -> None:
@@ -570,9 +597,7 @@ class _Module:
                 self.test(condition, path)
         elif isinstance(node, ast.Match):
             self.match(node, path)
-        elif isinstance(node, ast.BoolOp | ast.Compare) or (
-            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-        ):
+        elif isinstance(node, ast.expr) and is_condition(node):
             self.test(node, path)
         else:
             self.display(node)
@@ -600,15 +625,21 @@ class _Module:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if _CALLED.fullmatch(name) or (name in _ASKING and self.conditions.parts(node)):
                 self.found.add(node.lineno)
-        elif isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp) and self.conditions.lists_it_alone(
-            node
+            passed = [(name, one) for one in node.args] + [(one.arg or "", one.value) for one in node.keywords]
+            for about, value in passed:  # supported_compute_capability([120])
+                if is_subject(about) and self.conditions.lists_it_alone(value, one_is_enough=True):
+                    self.found.add(value.lineno)
+        elif (
+            isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp)
+            and node.lineno not in self.of_families
+            and self.conditions.lists_it_alone(node)
         ):
             self.found.add(node.lineno)
 
     def test(self, test: ast.expr, path: tuple[ast.expr, ...]) -> None:
         """Look at a condition: by itself, in what is in it, and in the branch that it is in."""
         places = {_line(place) for place in self.conditions.places(test)}
-        if not places and path and self.conditions.varies(test):
+        if not places and path:
             within = ast.BoolOp(ast.And(), [*path[-4:], test])
             before = ast.BoolOp(ast.And(), [*path[-4:]])
             if self.conditions.parts(within) and not self.conditions.parts(before):

@@ -48,16 +48,49 @@ _NAME = re.compile(
 # Example: sm_120a
 _TEXT = re.compile(
     r"(?i)(?:(?:sm|compute)_?)(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?(?:\+ptx)?|(\d{2,3})(?:[af]|-real|-virtual)?"
+    r"|\((\d{1,2}), (\d)\)"
 )
 _IS_EXACTLY = re.compile(
     r"(?i)_*is_?(?:exact(?:ly)?_?)?(?:(?:device|gpu|cuda|compute)_?)*(?:capability|arch|sm|cc)(?:_?v)?"
 )
-_PAIRS = re.compile(r"(?i)capab|pair|tuple|array")
+_PAIRS = re.compile(r"(?i)capab|pair|tuple|array|^tie$")
 _STRIPS = frozenset(
-    ("lower", "upper", "strip", "removeprefix", "replace", "to_int", "as_version_str", "value", "c_str")
+    (
+        "as_version_str",
+        "c_str",
+        "casefold",
+        "lower",
+        "lstrip",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "rstrip",
+        "strip",
+        "to_int",
+        "upper",
+        "value",
+    )
 )
 _SEARCHES = frozenset(("match", "fullmatch", "search", "regex_match", "regex_search"))
-_ASKS = frozenset(("startswith", "endswith", "starts_with", "ends_with", "StartsWith", "__eq__", "contains", "equals"))
+_ASKS = frozenset(
+    (
+        "StartsWith",
+        "__eq__",
+        "contains",
+        "count",
+        "ends_with",
+        "endswith",
+        "equals",
+        "starts_with",
+        "startswith",
+        "strstr",
+    )
+)
+_OF_PLATFORMS: Mapping[str, Callable[[int, int], bool]] = {
+    "has_device_capability": ge,
+    "is_device_capability_family": lambda gpu, asked: gpu // 10 == asked // 10,
+}
+"""vLLM's functions of the capability that is asked for."""
 _COMPARES = frozenset(("strcmp", "strncmp", "strcasecmp", "compare", "memcmp"))
 _ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
     ast.Add: add,
@@ -103,7 +136,7 @@ class Pair(tuple[int, int]):
 def meant(text: str) -> int | None:
     """Return the number of the GPU that a text names, as ``sm_120a`` or ``12.0``; None if it names none."""
     if found := _TEXT.fullmatch(text):
-        return _scaled(int(found[1] or found[4] or found[2] + found[3]))
+        return _scaled(int("".join(part for part in found.groups() if part)))
     return None
 
 
@@ -172,6 +205,8 @@ class _World:
         """Return what a name is about, with the text around it."""
         if _OTHER_VERSION.search(text):
             return None
+        if name == "npos":  # what `find` of C++ returns where it finds nothing
+            return -1
         if _MAJOR.fullmatch(name):
             return self.gpu // 10
         if _MINOR.fullmatch(name):
@@ -292,6 +327,8 @@ class _World:
             return None if number is None or not is_about else number == self.gpu
         if isinstance(several, Gpu | Unknown):
             return several.number == one.number if isinstance(several, Gpu) and isinstance(one, Target) else None
+        if isinstance(several, str) and isinstance(one, Gpu):  # arch in "sm_100 sm_120"
+            several = tuple(re.findall(r"[\w.]+", several))
         if not isinstance(several, tuple):
             return None
         found = [self._same(one, element) for element in several]
@@ -342,7 +379,7 @@ class _World:
         if (number := named(name)) is not None:
             return Target(number)
         given = [self.value(argument) for argument in (template.args if template else ())]
-        values = [self.value(argument) for argument in (*node.args, *(keyword.value for keyword in node.keywords))]
+        values = [*self._passed(node.args), *(self.value(keyword.value) for keyword in node.keywords)]
         if name.endswith("_cast") and values:
             return values[0]
         if name == "MATCHES":
@@ -359,6 +396,15 @@ class _World:
         targets = [value.number for value in (*given, *values) if isinstance(value, Target)]
         return self.gpu in targets if targets else self._about(name, _text(function))
 
+    def _passed(self, arguments: Sequence[ast.expr]) -> Iterator[object]:
+        """Yield the arguments of a call; a capability with a star is two."""
+        for argument in arguments:
+            if isinstance(argument, ast.Starred):
+                value = self.value(argument.value)
+                yield from divmod(self.gpu, 10) if isinstance(value, Gpu) else (Unknown(argument),)
+            else:
+                yield self.value(argument)
+
     def _matches(self, text: ast.expr, pattern: object) -> bool | None:
         """Tell whether CMake's MATCHES holds, by the GPU that the pattern asks for, of any variable in the text."""
         value = self.value(text)
@@ -373,7 +419,7 @@ class _World:
         found = [self._same(side, asked) for side in sides if not isinstance(side, str)]
         return True if True in found else False if False in found else None
 
-    def _known_call(self, name: str, owner: object, values: list[object]) -> tuple[object] | None:  # noqa: PLR0911 - a case a line
+    def _known_call(self, name: str, owner: object, values: list[object]) -> tuple[object] | None:  # noqa: PLR0911, PLR0912 - a case a line
         """Return the value of a call of a function that is known; None for any other."""
         first = values[0] if values else None
         texts = [meant(plain(value)) for value in (*values, owner) if isinstance(value, str)]
@@ -381,7 +427,10 @@ class _World:
             return (int(self.gpu not in texts),)
         if name in (_ASKS | _SEARCHES) and any(texts):
             return (self.gpu in texts,)
-        if name == "find" and any(texts):
+        if name in _OF_PLATFORMS:
+            asked = _number(first)
+            return None if asked is None else (_OF_PLATFORMS[name](self.gpu, asked),)
+        if name in ("find", "rfind") and any(texts):
             return (0 if self.gpu in texts else -1,)
         if name == "divmod" and len(values) == 2 and isinstance(values[1], int) and values[1]:
             number = self._number_of(first)
@@ -392,6 +441,8 @@ class _World:
         if name == "format" and isinstance(owner, str):
             given = [self.gpu if isinstance(value, Gpu) else value for value in values]
             return self._format(owner, given)
+        if name == "map" and len(values) == 2 and isinstance(values[1], Gpu):  # map(str, capability)
+            return (tuple(map(str, divmod(self.gpu, 10))),)
         if name == "join" and isinstance(owner, str) and isinstance(first, tuple):
             return (owner.join(first),) if all(isinstance(part, str) for part in first) else None
         if name in (
@@ -560,14 +611,17 @@ class Conditions:
         if not self.parts(node):
             return
         inner: list[ast.AST] = []
-        if isinstance(node, ast.BoolOp):
-            inner = [place for value in node.values for place in self.places(value)]
+        if joined := _joined(node):
+            inner = [place for value in joined.values for place in self.places(value)]
         elif isinstance(node, ast.UnaryOp):
             inner = [*self.places(node.operand)]
         yield from inner or [node]
 
-    def lists_it_alone(self, node: ast.AST) -> bool:
-        """Tell whether a display has numbers or names of GPUs alone, SM120 among them and SM121 not."""
+    def lists_it_alone(self, node: ast.AST, *, one_is_enough: bool = False) -> bool:
+        """Tell whether a display has numbers or names of GPUs alone, SM120 among them and SM121 not.
+
+        A single number is one of a GPU where the display is said to be of GPUs: ``one_is_enough``.
+        """
         elements: list[ast.expr] = []
         if isinstance(node, ast.Dict):
             elements = [key for key in node.keys if key]
@@ -578,16 +632,45 @@ class Conditions:
             joined = self.value(node)
             values = list(joined) if type(joined) is tuple else []
         numbers = [_number(value) for value in values]
-        several = len(numbers) > 1 or not all(
-            type(v) in (int, float) or (isinstance(v, str) and v[:1].isdigit()) for v in values
+        several = (
+            one_is_enough
+            or len(numbers) > 1
+            or not all(type(v) in (int, float) or (isinstance(v, str) and v[:1].isdigit()) for v in values)
         )
         return several and 120 in numbers and 121 not in numbers and {*numbers} <= ARCHS
 
 
+class _Joined(NamedTuple):
+    op: ast.boolop
+    values: Sequence[ast.expr]
+
+
+def _joined(node: ast.AST) -> _Joined | None:
+    """Return the conditions that a node joins: by ``and``, by ``&``, in ``all([...])``; None if it is none of these."""
+    if isinstance(node, ast.BoolOp):
+        return _Joined(node.op, node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        sides = [node.left, node.right]
+        op: ast.boolop = ast.And() if isinstance(node.op, ast.BitAnd) else ast.Or()
+        return _Joined(op, sides) if any(map(is_condition, sides)) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+        several = node.args[0]
+        op = ast.And() if node.func.id == "all" else ast.Or()
+        if node.func.id in ("all", "any") and isinstance(several, ast.List | ast.Tuple) and several.elts:
+            return _Joined(op, several.elts)
+    return None
+
+
+def is_condition(node: ast.AST) -> bool:
+    """Tell whether an expression is a comparison, or joins or negates conditions."""
+    is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return is_not or isinstance(node, ast.Compare) or _joined(node) is not None
+
+
 def operands(test: ast.AST) -> Iterator[ast.expr]:
     """Yield the parts of a condition that are no ``and``, ``or`` or ``not``."""
-    if isinstance(test, ast.BoolOp):
-        for value in test.values:
+    if joined := _joined(test):
+        for value in joined.values:
             yield from operands(value)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from operands(test.operand)
@@ -599,19 +682,18 @@ def _rows(test: ast.AST, known: Mapping[int, Rows]) -> Rows:
     """Return for what GPUs a condition may hold, by that of its operands."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return frozenset(_ALL & ~row for row in _rows(test.operand, known))
-    if not isinstance(test, ast.BoolOp):
+    if (joined := _joined(test)) is None:
         return known[id(test)]
-    join = and_ if isinstance(test.op, ast.And) else or_
-    found = _rows(test.values[0], known)
-    for value in test.values[1:]:
+    join = and_ if isinstance(joined.op, ast.And) else or_
+    found = _rows(joined.values[0], known)
+    for value in joined.values[1:]:
         found = frozenset(join(a, b) for a in found for b in _rows(value, known))
     return found
 
 
 def conditions_in(tree: ast.AST, asked: Set[str] = frozenset()) -> Iterator[ast.expr]:
     """Yield each condition of an expression, the outermost first. ``asked``: functions whose argument is one."""
-    is_not = isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
-    if isinstance(tree, ast.BoolOp | ast.Compare) or is_not:
+    if is_condition(tree):
         yield tree  # type: ignore[misc]
         for leaf in leaves(tree):
             for child in ast.iter_child_nodes(leaf):
@@ -638,8 +720,8 @@ def _asked(test: ast.expr, asked: Set[str]) -> Iterator[ast.expr]:
 
 def leaves(test: ast.AST) -> Iterator[ast.expr]:
     """Yield the operands of a condition that are no conditions."""
-    if isinstance(test, ast.BoolOp):
-        parts: Sequence[ast.expr] = test.values
+    if joined := _joined(test):
+        parts: Sequence[ast.expr] = joined.values
     elif isinstance(test, ast.Compare):
         parts = (test.left, *test.comparators)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

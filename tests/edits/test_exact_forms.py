@@ -28,8 +28,17 @@ STRINGS = [
     *('"sm_\\x31\\x32\\x30"', '"sm_\\061\\062\\060"', 'R"(sm_120)"', 'u8"sm_120"', '"sm" "_120a"', '"120a"'),
 ]
 OF_STRINGS = [
+    "if (arch.find(@) != std::string::npos) g();",
+    "if (arch.rfind(@, 0) == 0) g();",
+    "if (strstr(arch, @)) g();",
     *("if (arch == @) g();", "if (!strcmp(arch, @)) g();", "if (strcmp(@, arch) == 0) g();"),
     *("if (arch != @) return;", "if (arch.compare(@) == 0) g();", "bool b = std::string_view(arch) == @;"),
+]
+NESTED = [
+    "if (p.major == 12) if (p.minor == 0) g();",
+    "if (p.major == 12) { if (!p.minor) { g(); } }",
+    "if (!p.minor) {\n  h();\n  if (x && p.major == 12) g();\n}",
+    "if constexpr (kMajor == 12) { for (auto& x : y) if (kMinor < 1) g(); }",
 ]
 NAMES = [
     *(
@@ -58,6 +67,7 @@ CAPABILITIES = [
     *("major_capability == 12 && minor_capability == 0", "cudaDevMajorCC == 12 && cudaDevMinorCC < 1"),
     *("cap == std::make_pair(12, 0)", "cap == DeviceCapability{12, 0}", "arch / 10 == 12 && arch % 10 == 0"),
     *("std::get<0>(cap) == 12 && std::get<1>(cap) == 0", "cap.first == 12 && cap.second == 0", "(arch ^ 120) == 0"),
+    "std::tie(p.major, p.minor) == std::make_tuple(12, 0)",
     *("arch - 120 == 0", "!(arch - 120)", "cap[0] == 12 && cap[1] == 0", "major == 12 && minor != 1", "arch < 121"),
     *("arch < 0x79", "121 > arch", "arch >= 120 && arch < 121", "static_cast<int>(arch) == 120", "(int)arch == 120"),
 ]
@@ -96,7 +106,7 @@ CXX = [
     *(in_function(test.replace("@", number)) for test in COMPARED for number in NUMBERS),
     *map(in_function, SUMS),
     *(in_function(test.replace("@", text)) for test in OF_STRINGS for text in STRINGS),
-    *(in_function(test) for test in NAMES),
+    *(in_function(test) for test in (*NAMES, *NESTED)),
     *(in_function(f"if ({test}) g();") for test in CAPABILITIES),
     *(in_function(f"bool b = {test};") for test in CAPABILITIES),
     *(f"{test.replace('@', number)}\n" for test in DIRECTIVES for number in LARGE),
@@ -192,6 +202,16 @@ PY_CAPABILITIES = [
         "cap in [(9, 0), (12, 0)]",
         "str(major) + str(minor) == '120'",
     ),
+    "(c.major == 12) & (c.minor == 0)",
+    "all([c.major == 12, c.minor == 0])",
+    "any((x, c.major == 12 and c.minor == 0))",
+    "p.has_device_capability(120) and not p.has_device_capability(121)",
+    "p.is_device_capability_family(120) and not p.is_device_capability(121)",
+    "str(cap) == '(12, 0)'",
+    "'.'.join(map(str, cap)) == '12.0'",
+    "'{}.{}'.format(*cap) == '12.0'",
+    "arch in 'sm_90 sm_120'",
+    "arch.rstrip('af') == 'sm_120'",
 ]
 PY_MATCHES = [
     *(
@@ -218,6 +238,11 @@ PY_MODULES = [
     ),
     *(
         "if major == 12:\n    if minor == 0:\n        f()",
+        "if minor == 0:\n    if x and major == 12:\n        f()",
+        "x = c.major == 12 if c.minor == 0 else False",
+        "@supported_compute_capability([100, 103, 120])\ndef f(): pass",
+        "@api\n@supported_compute_capability([120])\nasync def f(x):\n    return x",
+        "@requires(cc={120})\nclass A:\n    x = 1",
         "def f(major, minor):\n    if major != 12:\n        return 0\n    return minor == 0",
     ),
     *("ARCHS = [80, 90] + [120]", "BY = {'sm_90': a, 'sm_120': b}", "c = get_device_capability()\nx = c == (12, 0)"),
@@ -281,6 +306,8 @@ NEAR = {
                 "arch >= 120",
                 "arch >= 0x78",
                 "arch == 120 || arch == 121",
+                "std::tie(major, minor) >= std::make_tuple(12, 0)",
+                'arch.find("sm_12") == std::string::npos',
                 "arch == 0x78 || arch == 0x79",
                 "arch > 120",
                 "arch / 10 == 12",
@@ -321,6 +348,8 @@ NEAR = {
                 "#if WIDTH == 120",
             )
         ),
+        in_function("if (major == 12) if (x) g();"),
+        in_function("if (minor == 0) { h(); } if (major == 12) g();"),
         "Array<120> a;\n",
         "template <> struct Tile<120> @;\n",
         "int x[120];\n",
@@ -358,6 +387,10 @@ NEAR = {
                 "f(120, arch)",
                 "is_sm120(d) or is_sm121(d)",
                 "p.has_device_capability(120)",
+                "p.has_device_capability(90) and not p.has_device_capability(120)",
+                "(c.major == 12) & (c.minor >= 0)",
+                "any([arch == 120, arch == 121])",
+                "flags & 120",
                 "p.is_device_capability_family(120)",
                 "name in ('sm_120', 'sm_121')",
                 "arch in range(120, 130)",
@@ -372,6 +405,10 @@ NEAR = {
         "match arch:\n    case 120:\n        f()\n    case 121:\n        g()\n",
         "WIDTH = 120\nx = w == WIDTH\n",
         "if major == 12:\n    f()\n",
+        "if minor == 0:\n    f()\nif major == 12:\n    g()\n",
+        "@supported_compute_capability([100, 120, 121])\ndef f(): pass\n",
+        "@parametrize('width', [120])\ndef f(): pass\n",
+        "f(width=[120], arch=arch)\n",
     ],
     "cmake": [
         *(
