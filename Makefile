@@ -55,7 +55,7 @@ test: style
 arm64: $(VENV)/.ready
 	tests/engine/emulation.sh
 	FP4PATCH_REQUIRE_ENGINE=1 FP4PATCH_TEST_MACHINE=arm64 $(BIN)/pytest \
-	  tests/sass/test_arm64.py tests/images/test_cross.py tests/images/test_dockerfile_builds.py
+	  tests/sass/test_arm64.py tests/proof/test_sweep_arm64.py tests/images/test_cross.py tests/images/test_dockerfile_builds.py
 
 check: lint
 	$(PYTEST) --fast

@@ -46,7 +46,7 @@ os.environ["PIP_NO_COMPILE"] = "0"
 # The workers of a run choose the same shares as the process that starts them.
 os.environ[SEED] = seed()
 
-pytest_plugins = ["browser", "engine_fixtures"]
+pytest_plugins = ["arm64", "browser", "engine_fixtures"]
 
 SLOW_FIXTURES = {"pristine_tree", "toolchain", "engine", "browser"}
 """Fixtures that no fast test uses: trees of releases, compilers, containers, browsers."""
