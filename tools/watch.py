@@ -5,6 +5,7 @@
     python -m tools.watch --all             every release again
     python -m tools.watch --missing         only the patches that rows do not have yet
     python -m tools.watch vllm==0.33.0      this one, and verify it
+    python -m tools.watch --claims          what pages say of releases (records/claims.toml)
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
 SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. What follows
@@ -59,7 +60,7 @@ from fp4patch.tree.apply import apply, revert
 from fp4patch.tree.evaluate import try_patches
 from fp4patch.tree.locking import locked
 from fp4patch.tree.status import status
-from tools import decisions, pytorch
+from tools import claims, decisions, pytorch
 from tools.pages import answers, releases
 
 ENTRY = "\n[[archives]]\n"
@@ -604,6 +605,8 @@ def survey(
 def main(options: argparse.Namespace) -> int:
     """Find, try and write releases; write after each one, so that nothing is lost if the run is stopped."""
     catalog = load()
+    if options.claims:
+        return finished([*claims.look(catalog, claims.read(catalog.root))], [], [])
     matrix = Matrix.read(catalog.root / MATRIX)
     taken, lacking = upstreamed(matrix.rows.values()), {*matrix.without}
     named: list[tuple[str, str]] = [
@@ -640,6 +643,11 @@ def main(options: argparse.Namespace) -> int:
         for line in one.wrong or [("fits",)]:
             print(name_of(one), *line, sep=": ", flush=True)  # noqa: T201 - a script
     notes += [*changes(taken, upstreamed(matrix.rows.values())), *without_source(matrix, lacking)]
+    return finished(wrong, tried, notes)
+
+
+def finished(wrong: Sequence[tuple[str, str, str]], tried: Sequence[Tried], notes: Sequence[str]) -> int:
+    """Write the summary, for the job too, and return the exit status."""
     text = summary(wrong, tried, notes)
     if step := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(step).open("a", encoding="utf-8") as file:
@@ -669,6 +677,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("releases", nargs="*", metavar="TARGET==VERSION", help="only these, whether new or not")
     parser.add_argument("--all", action="store_true", help="every release, not only what is new")
     parser.add_argument("--missing", action="store_true", help="of what the matrix has, only the patches that it lacks")
+    parser.add_argument("--claims", action="store_true", help="only what pages say of releases")
     parser.add_argument("--git", action="store_true", help="also releases that have a tag, and no archive")
     parser.add_argument("--pre", action="store_true", help="also pre-releases")
     parser.add_argument(

@@ -109,19 +109,21 @@ def test_a_library_of_any_package_for_another_cuda_than_pytorchs_is_red(
 @pytest.mark.parametrize(
     ("flashinfer", "nvcc", "red"),
     [
-        ("0.6.7", "12.8.93", True),
-        ("0.7.0", "12.8.93", True),
-        ("0.6.6", "12.8.93", False),
-        ("0.7.2.post1", "12.8.93", False),
-        ("0.6.16.post3", "12.9.41", False),
+        ("0.6.7", "12.8.93", ["12.0", "12.1"]),
+        ("0.7.0.post1", "12.8.93", ["12.0", "12.1"]),
+        ("0.6.6", "12.8.93", []),
+        ("0.7.1", "12.8.93", ["12.1"]),
+        ("0.7.2.post1", "12.8.93", ["12.1"]),
+        ("0.6.16.post3", "12.9.41", []),
     ],
 )
 def test_flashinfer_refuses_an_older_nvcc_in_a_range_of_releases(
-    tmp_path: Path, flashinfer: str, nvcc: str, red: bool
+    tmp_path: Path, flashinfer: str, nvcc: str, red: list[str]
 ) -> None:
     distribution(tmp_path / "site", "flashinfer-python", flashinfer)
-    found = examine(machine(tmp_path), [Arch(12, 0)], nvcc)
-    assert any("sm75" in finding.found and finding.level is Level.RED for finding in found) == red
+    for gpu in (Arch(12, 0), Arch(12, 1)):
+        found = examine(machine(tmp_path), [gpu], nvcc)
+        assert any("sm75" in finding.found and finding.level is Level.RED for finding in found) == (gpu.torch in red)
 
 
 @pytest.mark.parametrize(

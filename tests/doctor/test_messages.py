@@ -176,7 +176,7 @@ ADMITS = "cutlass.cute.nvgpu.common.OpError: OpError: expects arch to be one of 
         # A symbol has its own cause.
         (SYMBOL.format("_Z20cutlass_moe_mm_sm100RN2at6TensorERKS0_S3_bb"), "vLLM 0.11.1"),
         (SYMBOL.format("_Z24silu_and_mul_nvfp4_quantRN2at6TensorES1_S1_S1_"), "August 2025"),
-        (SYMBOL.format("_Z17dsv3_fused_a_gemmRN2at6TensorERKS0_S3_"), "before 0.17"),
+        (SYMBOL.format("_Z17dsv3_fused_a_gemmRN2at6TensorERKS0_S3_"), "build 0.17.0"),
         (SYMBOL.format("_ZN5torch3jit17parseSchemaOrNameERKSsb"), "another release of PyTorch"),
         (SYMBOL.format("_ZN3c104cuda14ExchangeDeviceEa"), "another release of PyTorch"),
         (SYMBOL.format("_Z28cutlass_scaled_fp4_mm_sm120aRN2at6TensorE"), "left the source out"),
