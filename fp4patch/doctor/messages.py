@@ -13,6 +13,7 @@ from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import read_table
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.errors import UsageError
+from fp4patch.core.wording import listed
 from fp4patch.doctor import log_statements
 from fp4patch.doctor.result import FindingsReport
 
@@ -75,10 +76,12 @@ def examine(name: str, whole: str, gpus: Sequence[Arch] = ()) -> FindingsReport:
     """
     text = "\n".join(line[:_LONGEST] for line in whole.split("\n"))
     known = [finding for _, finding in sorted(_known(text), key=lambda pair: pair[0])]
-    help_text = "name the source tree, the build directory, or what was built"
-    none = Finding(Level.NONE, "log", "none of the known messages is in it", help_text)
+    stated = [*log_statements.read(whole, text, gpus or GPUS, named=bool(gpus))]
+    said = f", and states {listed(dict.fromkeys(finding.subject for finding in stated))}" if stated else ""
+    help_text = "" if stated else "name the source tree, the build directory, or what was built"
+    none = Finding(Level.NONE, "log", f"it has none of the known messages{said}", help_text)
     findings = sorted(known or [none], key=lambda finding: finding.level is not Level.RED)
-    return FindingsReport(name, (*findings, *log_statements.read(whole, text, gpus or GPUS, named=bool(gpus))))
+    return FindingsReport(name, (*findings, *stated))
 
 
 def _known(text: str) -> Iterator[tuple[int, Finding]]:

@@ -338,3 +338,13 @@ def test_the_first_cause_comes_first_and_a_false_alarm_last(
 
 def test_the_page_is_made_of_the_table() -> None:
     assert (Path(__file__).parents[2] / "docs/messages.md").read_text(encoding="utf-8") == page()
+
+
+def test_a_log_without_a_known_message_says_what_it_states() -> None:
+    flags = "nvcc -gencode=arch=compute_121a,code=sm_121a -c a.cu -o a.o\n"
+    served = "Using 'MARLIN' NvFp4 MoE backend out of potential backends: ['MARLIN']\n"
+    first, *others = examine("build.log", flags + served).findings
+    assert first.found == "it has none of the known messages, and states targets and experts"
+    assert (first.level, first.help, len(others)) == (Level.NONE, "", 2)
+    (alone,) = examine("build.log", "nothing to do\n").findings
+    assert (alone.found, bool(alone.help)) == ("it has none of the known messages", True)

@@ -260,6 +260,8 @@ class _Makefile:
             names = [re.fullmatch(r"\$[({]([\w.-]+)[)}]", side) for side in sides]
             missing = any(name and name[1] not in self.variables for name in names)
             truth = Truth(True, by_default=True) if missing and "" in sides else _equal(one, other)
+            if truth.holds and any(side != side.strip() for side in sides):
+                truth = UNKNOWN  # values have no blanks around them here
             return (~truth if found[1] else truth), condition
         return UNKNOWN, condition
 
@@ -464,12 +466,12 @@ class _Makefile:
 
 
 def _sides(text: str) -> tuple[str, str] | None:
-    """Return what an ``ifeq`` compares."""
+    """Return what an ``ifeq`` compares; blanks before and after the comma are none of it, others are."""
     text = re.sub(r"(?<!\\)#.*", "", text).strip()
     if text.startswith("("):
         inside = _split(text[1:-1]) if text.endswith(")") else []
-        return (inside[0].strip(), inside[1].strip()) if len(inside) == 2 else None
-    found = re.fullmatch(r"([\"'])(.*?)\1\s+([\"'])(.*?)\3", text)
+        return (inside[0].rstrip(), inside[1].lstrip()) if len(inside) == 2 else None
+    found = re.fullmatch(r"([\"'])(.*?)\1\s*([\"'])(.*?)\3", text)
     return (found[2], found[4]) if found else None
 
 

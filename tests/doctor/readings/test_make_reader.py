@@ -63,6 +63,9 @@ class Makefiles:
             lambda: "",
         )
 
+    def blank(self) -> str:
+        return self._any(lambda: "", lambda: "", lambda: " ", lambda: "\t")
+
     def assignment(self) -> str:
         sign = self._random.choice(("=", ":=", "?=", "+=", "::="))
         name, value = self.name(), self.value()
@@ -80,11 +83,14 @@ class Makefiles:
             lambda: f"export {self.name()} := {self.word()}",
             lambda: f"$(info {name} = -arch=sm_90)",
             lambda: f"$(foreach s,90 120a,$(eval {name} := $({name}) -s$(s)))",
-            lambda: f"ifeq ($({name}),{self.word()})\n{self.assignment()}\nelse\n{self.assignment()}\nendif",
+            lambda: (
+                f"ifeq ({self.blank()}$({name}){self.blank()},{self.blank()}{self.word()}{self.blank()})\n"
+                f"{self.assignment()}\nelse\n{self.assignment()}\nendif"
+            ),
             lambda: f"ifneq ($({name}),)\n{self.assignment()}\nendif",
             lambda: f"ifdef {name}\n{self.assignment()}\nelse ifeq ({self.word()},90)\n{self.assignment()}\nendif",
             lambda: f"ifndef {name}\n{name} := {self.word()}\nendif",
-            lambda: f"ifeq '{self.word()}' '90'\n{self.assignment()}\nendif",
+            lambda: f"ifeq '{self.word()}{self.blank()}'{self.blank()}'90'\n{self.assignment()}\nendif",
             lambda: "",
         )
 
