@@ -65,15 +65,17 @@ def test_what_bypasses_a_patched_flashinfer_is_named(tmp_path: Path) -> None:
     distribution(site, "flashinfer-jit-cache", "0.6.12+cu130")
     ahead = site / "flashinfer/data/aot/norm/norm.so"
     cached = site / "flashinfer_jit_cache/jit_cache/norm/norm.so"
-    for file in (ahead, cached):
+    of_target = site / "flashinfer_jit_cache_sm121a/jit_cache/norm/norm.so"
+    for file in (ahead, cached, of_target):
         file.parent.mkdir(parents=True)
         file.touch()
     first, finding = packages.examine_packages(machine(tmp_path), [], "")
     assert (first.level, first.subject, first.found) == (Level.GREEN, "FlashInfer", "0.6.12")
     assert finding.level is Level.YELLOW
     assert finding.remedy
-    assert finding.found.startswith(f"{site}: 2 compiled modules: ")
+    assert finding.found.startswith(f"{site}: 3 compiled modules: ")
     assert "uninstall flashinfer-jit-cache" in finding.found
+    assert "flashinfer-jit-cache-sm121a" in finding.found
 
 
 @pytest.mark.parametrize(

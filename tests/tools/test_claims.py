@@ -16,6 +16,7 @@ from tools import claims
 ROOT = Path(fp4patch.__file__).parents[1]
 # Example: | `gdc-flag` | lets FlashInfer's fused MoE wait for the kernel in front, in 0.5.0 to 0.6.7.post3 |
 EFFECT = re.compile(r"^\| `([\w-]+)` \| (.*) \|$", re.MULTILINE)
+# Example: 0.5.0 to 0.6.7.post3
 RANGE = re.compile(r"(\d+(?:\.\d+)+(?:\.post\d+)?) to (\d+(?:\.\d+)+(?:\.post\d+)?)")
 
 
