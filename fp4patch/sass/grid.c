@@ -565,13 +565,10 @@ static void matrices(const struct group *group, const struct lane *first) {
   }
 }
 
-// Types of elements of less than a byte (CUtensorMapDataType).
-enum { kU4Align8 = 13, kU4Align16 = 14, kU6Align16 = 15 };
-
-// Bits of an element: in CUtensorMapDataType's order.
-static uint32_t element_bits(uint8_t type) {
-  static const uint8_t bits[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
-  return type < sizeof bits ? bits[type] : 0;
+// Bits of an element of these types (PTX ISA, tensormap.replace); 0 for those that a copy converts, or that are padded.
+static uint32_t element_bits(const struct tensor_map *map) {
+  static const uint8_t bits[] = {8, 16, 32, 32, 64, 64, 16, 32, 0, 64, 16, 0, 0, 4, 0, 0};
+  return map->tf32 ? 0 : bits[map->type];
 }
 
 // clusterlaunchcontrol.try_cancel: no block is taken from the grid, since each begins by itself.
@@ -586,33 +583,37 @@ static void next_work(const struct group *group, const struct lane *first) {
 static void tensor(const struct group *group, const struct lane *first) {
   const struct launch *launch = &group->launches[first - group->lanes];
   const int line = (int)first->line, load = first->kind == SASS_TENSOR_LOAD;
+  const uint64_t map_at = first->source[2] | (uint64_t)first->source[3] << 32;
   struct tensor_map map;
-  memcpy(&map, global(launch, first->source[2] | (uint64_t)first->source[3] << 32, sizeof map, 0, line), sizeof map);
-  if (map.magic != kMagic) sass_stray(launch, "tensor map that is none", first->source[2] | (uint64_t)first->source[3] << 32, 128, line);
-  const uint32_t bits = element_bits(map.type), wide = map.type == kU4Align16 || map.type == kU6Align16 ? 8 : bits;
-  if (bits == 0 || map.interleave || (wide != bits)) sass_stray(launch, "tensor of a kind that is not executed", map.address, map.type, line);
+  if (!tensor_map_read(&map, global(launch, map_at, kMapBytes, 0, line))) {
+    sass_stray(launch, "tensor map that is none", map_at, kMapBytes, line);
+  }
+  const uint32_t bits = element_bits(&map);
+  int plain = bits && !map.interleave && !map.fill;
+  for (uint32_t d = 0; d < map.rank; ++d) plain &= map.steps[d] == 1;
+  if (!plain) sass_stray(launch, "tensor of a kind that is not executed", map.address, map.type, line);
   if (first->source[4] != map.rank) sass_stray(launch, "tensor of another rank", map.address, map.rank, line);
   const int32_t *at = (const int32_t *)first->source + 5;
   // Measured on an H200: anything else is an illegal instruction there.
   if ((int64_t)at[0] * bits / 8 % 16) sass_stray(launch, "tensor's line that does not begin at a multiple of 16 bytes", (uint64_t)(int64_t)at[0], 0, line);
-  for (int d = 0; !load && d < map.rank; ++d) {
+  for (uint32_t d = 0; !load && d < map.rank; ++d) {
     if (at[d] < 0) sass_stray(launch, "store before the begin of a tensor", (uint64_t)(int64_t)at[d], 0, line);
   }
   uint32_t lines = 1;
-  for (int d = 1; d < map.rank; ++d) lines *= map.box[d];
+  for (uint32_t d = 1; d < map.rank; ++d) lines *= map.box[d];
   const uint32_t bytes = map.box[0] * bits / 8;
   for (uint32_t number = 0; number < lines; ++number) {
     uint64_t place = map.address;
     int inside = 1;
     for (uint32_t d = 1, rest = number; d < map.rank; rest /= map.box[d++]) {
-      const int64_t index = (int64_t)at[d] + rest % map.box[d] * map.steps[d];
-      inside &= index >= 0 && index < map.sizes[d];
-      place += (uint64_t)index * map.strides[d - 1];
+      const int64_t index = (int64_t)at[d] + rest % map.box[d];
+      inside &= index >= 0 && index < (int64_t)map.sizes[d];
+      place += (uint64_t)index * map.strides[d];
     }
     for (uint32_t byte = 0; byte < bytes; ++byte) {
       const int64_t index = (int64_t)at[0] * bits / 8 + byte;
       // A store writes whole groups of 16 bytes, also beyond the end of a line: measured on an H200.
-      const int there = inside && index >= 0 && (load ? index : index / 16 * 16) < (int64_t)((uint64_t)map.sizes[0] * bits / 8);
+      const int there = inside && index >= 0 && (load ? index : index / 16 * 16) < (int64_t)(map.sizes[0] * bits / 8);
       uint32_t to = first->source[0] + number * bytes + byte;
       to ^= (to >> 7 & ((1u << map.swizzle) - 1)) << 4;
       if (load) {

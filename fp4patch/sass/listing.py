@@ -202,8 +202,8 @@ def _decoded(one: Instruction, address: int, labels: Mapping[str, int]) -> Decod
 
 
 def _split(operands: str) -> list[str]:
-    """At commas outside of brackets."""
-    return [part.strip() for part in re.findall(r"(?:\[[^\]]*\]|[^,\[])+", operands)] if operands else []
+    """At commas outside of brackets and braces."""
+    return [part.strip() for part in re.findall(r"(?:\[[^\]]*\]|\{[^}]*\}|[^,\[{])+", operands)] if operands else []
 
 
 # Example: -|R2|.reuse.H1_H1
@@ -227,7 +227,8 @@ _MEMORY = re.compile(
 )
 _RETURN = {"Rpc.LO": Register("R", 256), "Rpc.HI": Register("R", 257)}
 """The register of the return address, behind all others: code also keeps other values in it."""
-_SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+|SB\d|desc\[UR\d+\]")
+# Example: {5,4,3,2,1,0}
+_SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+|SB\d|desc\[UR\d+\]|\{\d(?:,\d)*\}")
 _SYMBOL = re.compile(r"[$_a-z][$\w]*")
 
 

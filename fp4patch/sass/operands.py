@@ -397,7 +397,7 @@ class Operands:
         marked = self.layout.descriptor is not None or (isinstance(memory, Memory) and memory.uniform)
         if not isinstance(memory, Memory) or memory.base.part != ("64" if marked else ""):
             raise Lacks("its address is not a pair of registers")
-        if memory.uniform and self.layout.descriptor is not None:
+        if memory.uniform and memory.descriptor:
             raise Lacks("its address has a uniform part")
         if memory.descriptor:
             self._named(memory.descriptor)

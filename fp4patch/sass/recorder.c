@@ -3,7 +3,7 @@
  * Linked to objects that nvcc compiled, in place of libcudart. Writes to the file that SASS_LAUNCHES names, for each
  * launch: a line "name gx gy gz bx by bz shared", then a line with the bytes of each parameter in hexadecimal. The sizes
  * of the parameters come from SASS_PARAMETERS, a file with a line for each kernel: "name size size ...".
- * Tensor maps are this library's own (tensor_map.h).
+ * Tensor maps are in the driver's form (tensor_map.h).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -132,18 +132,20 @@ int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const vo
   return *blocks = 1, 0;
 }
 
-static int encode_tiled(struct tensor_map *map, unsigned type, uint32_t rank, void *address, const uint64_t *sizes,
+static int encode_tiled(uint8_t *bytes, unsigned type, uint32_t rank, void *address, const uint64_t *sizes,
                         const uint64_t *strides, const uint32_t *box, const uint32_t *steps, unsigned interleave,
                         unsigned swizzle, unsigned promotion, unsigned fill) {
-  (void)promotion;
-  memset(map, 0, sizeof *map);
-  map->magic = kMagic, map->type = (uint8_t)type, map->rank = (uint8_t)rank, map->swizzle = (uint8_t)swizzle;
-  map->interleave = (uint8_t)interleave, map->address = (uint64_t)(uintptr_t)address, map->fill = (uint8_t)fill;
-  for (uint32_t d = 0; d < 5; ++d) {
-    map->sizes[d] = d < rank ? (uint32_t)sizes[d] : 1, map->box[d] = d < rank ? box[d] : 1;
-    map->steps[d] = d < rank ? (uint8_t)steps[d] : 1;
-    if (d + 1 < rank) map->strides[d] = strides[d];
+  /* A map's numbers of the types of a CUtensorMapDataType: TF32 is a float's, with a bit. */
+  static const uint8_t types[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7, 8, 13, 14, 15};
+  struct tensor_map map = {(uint64_t)(uintptr_t)address};
+  if (type >= sizeof types || rank - 1 > 4) return 1;
+  map.rank = rank, map.type = types[type], map.tf32 = type == 11 || type == 12;
+  map.interleave = interleave, map.swizzle = swizzle, map.promotion = promotion, map.fill = fill;
+  for (uint32_t d = 0; d < rank; ++d) {
+    map.sizes[d] = sizes[d], map.box[d] = box[d], map.steps[d] = steps[d];
+    if (d) map.strides[d] = strides[d - 1];
   }
+  tensor_map_write(&map, bytes);
   return 0;
 }
 int cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version, unsigned long long flags, int *found) {

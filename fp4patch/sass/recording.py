@@ -1,6 +1,6 @@
 """Run a host program of CUDA without a GPU: what it launches is written down, and then executed.
 
-``recorder.c`` is linked to its objects in place of the CUDA runtime. Tensor maps are this library's own.
+``recorder.c`` is linked to its objects in place of the CUDA runtime.
 """
 
 import tempfile

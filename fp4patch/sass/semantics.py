@@ -1018,7 +1018,7 @@ _gives(("F2I.U32.TRUNC.NTZ", "UF2I.U32.TRUNC.NTZ"), _TO_U32.format(""), F["f2u"]
 _gives(("F2I.FTZ.U32.TRUNC.NTZ", "UF2I.FTZ.U32.TRUNC.NTZ"), _TO_U32.format("ftz."), F["f2u"], FLUSHED)
 
 
-_gives(("I2F.RP", "I2F.S32.RP"), "PTX ISA, cvt.rp.f32.s32", F["single_of_s32_upward"], WORD)
+_gives(("I2F.RP", "I2F.S32.RP", "UI2F.RP"), "PTX ISA, cvt.rp.f32.s32", F["single_of_s32_upward"], WORD)
 _gives(("I2F.U32.RP", "UI2F.U32.RP"), "PTX ISA, cvt.rp.f32.u32", F["single_of_u32_upward"], WORD)
 _gives("I2F.U64.RP", "PTX ISA, cvt.rp.f32.u64", F["single_of_u64_upward"], PAIR, grid=True)
 _TO_U64 = "PTX ISA, cvt.rzi.u64.f32: toward zero, saturated, NaN is 2^63"

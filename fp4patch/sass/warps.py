@@ -271,6 +271,7 @@ def _warpsync(o: Operands) -> list[Effect]:
 
 
 _enter(("WARPSYNC", "WARPSYNC.ALL"), "PTX ISA, bar.warp.sync", _warpsync)
+_enter("NOP", "by experiment: ptxas leaves it of a bar.warp.sync where it knows that the threads are together", _warpsync)
 
 
 def _one(name: str) -> Emit:
@@ -318,9 +319,11 @@ _enter(
         *("UTMACMDFLUSH", "UCGABAR_ARV", "UCGABAR_WAIT", "ERRBAR", "CGAERRBAR"),
         *("LDGDEPBAR", "DEPBAR.LE", "DEPBAR", "SYNCS.CCTL.IV", "UTMACCTL.PF", "CCTL.IVALL", "CCTL.IVALLP"),
         *(f"MEMBAR.{order}.{scope}" for order in ("ALL", "SC") for scope in ("CTA", "GPU", "SYS", "VC")),
+        *("CCTL.E.C.LDCU.IV.DEEP", "UTMACCTL.IV"),
         *("FENCE.VIEW.ASYNC.S", "FENCE.VIEW.ASYNC", "FENCE.VIEW.ASYNC.T", "YIELD", "USETMAXREG.DEALLOC.CTAPOOL"),
     ],
-    "PTX ISA: fences, prefetches and waits for copies do nothing where each access is done at once; "
+    "PTX ISA: fences, those of tensor maps among them, prefetches and waits for copies do nothing where each access is "
+    "done at once; "
     "barrier.cluster, in clusters of one block; setmaxnreg.dec",
     _nothing,
 )

@@ -172,6 +172,26 @@ def _tensors(kind: int, width: int, box: int, swizzle: int, seed: int) -> dict[s
     }
 
 
+def _maps(kind: int, size: int, box: int, seed: int) -> dict[str, Any]:
+    """Boxes of a tensor that the kernel puts into a tensor map in place of another one."""
+    pitch, blocks, step = 208, 16, 16 // size
+    width, line = 192 // size, box * size
+    places = [(step * (n * 5 % 15 - 2), 3 * n - 4) for n in range(blocks)]
+    tensor = {"type": kind, "strides": [pitch], "box": [box, 4], "swizzle": 0, "array": 3, "sizes": [width // 2, 7]}
+    return {
+        "grid": [blocks, 1, 1],
+        "block": [32, 1, 1],
+        "shared": 16 * line + 1024,
+        "parameters": [[0], [1], [2], [3], [tensor]],
+        "arrays": [
+            {"bytes": 8 * blocks, "hex": b"".join(struct.pack("<2i", *place) for place in places).hex()},
+            {"bytes": blocks * (16 * line + 256)},
+            {"bytes": 128 * blocks},
+            _seeded(40 * pitch + 16 * blocks, seed),
+        ],
+    }
+
+
 PRODUCTS: tuple[str, ...] = (
     "f16-k16",
     "f16-k8",
@@ -190,6 +210,14 @@ FLAGS = {
     "grids.tensors-128": ("grids/tensors.cu", ["-DBYTES=2048"]),
     "grids.tensors-64": ("grids/tensors.cu", ["-DBYTES=1024"]),
     "grids.tensors-32": ("grids/tensors.cu", ["-DBYTES=512"]),
+    **{
+        f"grids.maps-{name}": (
+            "grids/maps.cu",
+            ["-arch=sm_90a", f"-DTYPE={kind}", f"-DSIZE={size}", f"-DWIDTH={192 // size}", f"-DLINE={line}"]
+            + [f"-DSWIZZLE={swizzle}"],
+        )
+        for name, kind, size, line, swizzle in (("u8", 0, 1, 64, 2), ("f16", 6, 2, 128, 3), ("bf16", 10, 2, 32, 1))
+    },
 }
 """Sources of grids that have not their name, and flags."""
 GRIDS: dict[str, dict[str, Any]] = {
@@ -217,6 +245,9 @@ GRIDS: dict[str, dict[str, Any]] = {
     "grids.tensors-128": _tensors(6, 100, 64, 3, 41),
     "grids.tensors-64": _tensors(2, 50, 16, 2, 42),
     "grids.tensors-32": _tensors(0, 200, 32, 1, 43),
+    "grids.maps-u8": _maps(0, 1, 64, 44),
+    "grids.maps-f16": _maps(6, 2, 64, 45),
+    "grids.maps-bf16": _maps(9, 2, 16, 46),
     "vllm-0.33.0.next3.half-block-to-nvfp4": _block(32.0, 5, 0xBFFF),
     "vllm-0.33.0.next3.bf16-block-to-nvfp4": _block(0.25, 6, 0xC0FF),
     "vllm-0.33.0.next3.bf16-block-to-mxfp4": _block(1.0, 7, 0xC7FF),
@@ -277,7 +308,8 @@ def build(trees: Path, work: Path) -> None:
 
 def own(toolchain: Toolchain, source: Path, flags: list[str], cubin: Path) -> None:
     """Compile a source that is defined in this file."""
-    command = [toolchain.nvcc, *toolchain.flags, "-cubin", f"-arch={ARCH}", "-std=c++17", "-O3", *flags]
+    arch = [] if any(flag.startswith("-arch") for flag in flags) else [f"-arch={ARCH}"]
+    command = [toolchain.nvcc, *toolchain.flags, "-cubin", *arch, "-std=c++17", "-O3", *flags]
     command += [f"-I{toolchain.root / 'include/cccl'}", source, "-o", cubin]
     subprocess.run([str(part) for part in command], check=True, env=dict(toolchain.environ))
 
