@@ -360,7 +360,7 @@ class Layer(Manifest):
     uses: tuple[str, ...] = ()
     needs: Needs | None = None
     arch: tuple[str, ...] = ("*",)
-    computes: Literal["nvfp4-linear", "fp8-block-linear"]
+    computes: Literal["nvfp4-linear", "nvfp4-experts", "fp8-block-linear"]
     """The reference, which states the arrays (``fp4patch/proof/layers.py``)."""
     shapes: Annotated[tuple[tuple[PositiveInt, PositiveInt, PositiveInt], ...], SOME]
     """M, N and K of each run."""

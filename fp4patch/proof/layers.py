@@ -104,7 +104,55 @@ def _nvfp4_linear(program: HostProgram, m: int, n: int, k: int) -> tuple[int, st
     # Not zeros, which results can be: what is not written differs.
     written = [Array(place + 6 << 32, b"\xee" * len(one), writable=True) for place, one in enumerate(expected)]
     stored = program.run([m, n, k, *(one.address for one in (*read, *written))], [*read, *written], races=True)
-    return _different(stored, expected)
+    return _different(stored, expected, ("codes", "scales", "weight's codes", "weight's scales", "bytes of results"))
+
+
+def _nvfp4_experts(program: HostProgram, m: int, n: int, k: int) -> tuple[int, str]:
+    """Return how many values of a layer of three experts differ, and a sentence. The second one has no rows.
+
+    Arguments of the program are M (all rows), N and K, the number of experts, the rows of their scales, then the
+    addresses of: activation (bfloat16), its global scales, where the rows of each expert begin and where those of its
+    scales do, M, N and K of each, codes and scales of the weights, alphas; codes and scales of the activation and the
+    result (bfloat16), which it writes; and memory for what its host code allocates.
+    """
+    rng = np.random.default_rng([m, n, k])
+    rows = [m // 4, 0, m - m // 4]
+    given = [bfloat16(rng.normal(size=(one, k)).astype(np.float32)) for one in rows]
+    weights = [bfloat16((rng.normal(size=(n, k)) * 0.05).astype(np.float32)) for _ in rows]
+    scales, of_weights = (
+        np.array([448 * 6 / np.abs(one).max(initial=1e-3) for one in side], np.float32) for side in (given, weights)
+    )
+    alphas = np.float32(1) / (scales * of_weights)
+    fixed = [quantize(one, scale, np.reciprocal) for one, scale in zip(weights, of_weights, strict=True)]
+    quantized, products = [], []
+    for x, scale, (codes, of_blocks), alpha in zip(given, scales, fixed, alphas, strict=True):
+        if len(x):
+            quantized.append(quantize(x, scale, np.reciprocal))
+            products.append(product(unpack(quantized[-1][0]), quantized[-1][1], unpack(codes), of_blocks) * alpha)
+    padded = [-(-one // 128) * 128 for one in rows]
+    begins, begins_of_scales = (np.cumsum([0, *one]).astype("<i4") for one in (rows, padded))
+    sizes = np.array([(one, n, k) for one in rows], "<i4")
+    unused = 0x7F  # NaN: scales of rows that no expert has are read, and must not matter
+    expected = [
+        np.concatenate([codes for codes, _ in quantized]).tobytes(),
+        b"".join(
+            np.where(swizzled(np.ones_like(one)) != 0, swizzled(one), unused).astype(np.uint8).tobytes()
+            for _, one in quantized
+        ),
+        _stored(bfloat16(np.concatenate(products))),
+    ]
+    contents = [_stored(np.concatenate(given)), scales.tobytes(), begins.tobytes(), begins_of_scales.tobytes()]
+    contents += [sizes.tobytes(), b"".join(codes.tobytes() for codes, _ in fixed)]
+    contents += [b"".join(swizzled(of_blocks).tobytes() for _, of_blocks in fixed), alphas.tobytes()]
+    read = [Array(place + 1 << 32, content) for place, content in enumerate(contents)]
+    allocated = b"\xee" * (1 << 20)
+    written = [
+        Array(place + 20 << 32, content, writable=True)
+        for place, content in enumerate([*(bytes([unused]) * len(one) for one in expected), allocated])
+    ]
+    numbers = [m, n, k, len(rows), int(begins_of_scales[-1]), *(one.address for one in (*read, *written))]
+    *stored, _ = program.run(numbers, [*read, *written], races=True)
+    return _different(stored, expected, ("codes", "scales", "bytes of results"))
 
 
 def _fp8_block_linear(program: HostProgram, m: int, n: int, k: int) -> tuple[int, str]:
@@ -135,8 +183,7 @@ def _fp8_block_linear(program: HostProgram, m: int, n: int, k: int) -> tuple[int
     return wrong, f"{(~near).sum():,} of {near.size:,} results are beyond rounding{matters}"
 
 
-def _different(stored: Sequence[bytes], expected: Sequence[bytes]) -> tuple[int, str]:
-    parts = ("codes", "scales", "weight's codes", "weight's scales", "bytes of results")
+def _different(stored: Sequence[bytes], expected: Sequence[bytes], parts: Sequence[str]) -> tuple[int, str]:
     wrong = {
         part: int((np.frombuffer(one, np.uint8) != np.frombuffer(other, np.uint8)).sum())
         for part, one, other in zip(parts, stored, expected, strict=True)
@@ -150,4 +197,4 @@ def _stored(values: NDArray[np.float32]) -> bytes:
     return (np.ascontiguousarray(values, dtype="<f4").view("<u4") >> 16).astype("<u2").tobytes()
 
 
-_COMPUTES = {"nvfp4-linear": _nvfp4_linear, "fp8-block-linear": _fp8_block_linear}
+_COMPUTES = {"nvfp4-linear": _nvfp4_linear, "nvfp4-experts": _nvfp4_experts, "fp8-block-linear": _fp8_block_linear}

@@ -271,7 +271,9 @@ def _warpsync(o: Operands) -> list[Effect]:
 
 
 _enter(("WARPSYNC", "WARPSYNC.ALL"), "PTX ISA, bar.warp.sync", _warpsync)
-_enter("NOP", "by experiment: ptxas leaves it of a bar.warp.sync where it knows that the threads are together", _warpsync)
+_enter(
+    "NOP", "by experiment: ptxas leaves it of a bar.warp.sync where it knows that the threads are together", _warpsync
+)
 
 
 def _one(name: str) -> Emit:

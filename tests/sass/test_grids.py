@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,10 @@ def launch(job: dict[str, Any], poison: int) -> grid.Launch:
     return grid.Launch(tuple(job["grid"]), size, parameters, arrays, poison=poison, shared=job.get("shared", 0))
 
 
-def tensor_map(one: dict[str, Any], address: int) -> bytes:
+def tensor_map(one: dict[str, Any], address: int, **more: int | tuple[int, ...]) -> bytes:
     sizes, strides, box = (tuple(one[name]) for name in ("sizes", "strides", "box"))
-    return TensorMap(one["type"], address, sizes, strides, box, swizzle=one["swizzle"]).content
+    fields = {"type": one["type"], "swizzle": one["swizzle"], **more}
+    return TensorMap(address=address, sizes=sizes, strides=strides, box=box, **fields).content
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -70,6 +72,31 @@ def test_a_store_outside_of_the_arrays_is_reported(tmp_path: Path) -> None:
     arrays = (grid.Array(1 << 32, bytes(128)), grid.Array(1 << 33, bytes(64), writable=True))
     with pytest.raises(SassError, match=r"stray store of 4 bytes at 0x200000040"):
         grid.run(program, lifted, grid.Launch((1, 1, 1), (32, 1, 1), grid.pointers(arrays), arrays))
+
+
+def test_a_tensor_that_was_not_measured_is_an_error(tmp_path: Path) -> None:
+    lifted, job = kernel("grids.tensors"), GRIDS["grids.tensors"]
+    program = grid.build(tmp_path, lifted, quick=True)
+    whole = launch(job, 1)
+    ((described,),) = job["parameters"][2:3]
+    before = tensor_map(described, whole.arrays[1].address)
+    assert before in whole.parameters
+
+    def run(content: bytes) -> None:
+        grid.run(program, lifted, replace(whole, parameters=whole.parameters.replace(before, content)))
+
+    kinds: list[dict[str, int | tuple[int, ...]]] = [
+        {"fill": 1},
+        {"interleave": 1},
+        {"type": 12},
+        {"type": 10},
+        {"steps": (1, 2)},
+    ]
+    for more in kinds:
+        with pytest.raises(SassError, match="tensor of a kind that is not executed"):
+            run(tensor_map(described, whole.arrays[1].address, **more))
+    with pytest.raises(SassError, match="tensor map that is none"):
+        run(bytes(128))
 
 
 def test_a_jump_table_leads_each_thread_to_its_place(tmp_path: Path) -> None:

@@ -211,12 +211,12 @@ FLAGS = {
     "grids.tensors-64": ("grids/tensors.cu", ["-DBYTES=1024"]),
     "grids.tensors-32": ("grids/tensors.cu", ["-DBYTES=512"]),
     **{
-        f"grids.maps-{name}": (
-            "grids/maps.cu",
-            ["-arch=sm_90a", f"-DTYPE={kind}", f"-DSIZE={size}", f"-DWIDTH={192 // size}", f"-DLINE={line}"]
-            + [f"-DSWIZZLE={swizzle}"],
-        )
-        for name, kind, size, line, swizzle in (("u8", 0, 1, 64, 2), ("f16", 6, 2, 128, 3), ("bf16", 10, 2, 32, 1))
+        f"grids.maps-{name}": ("grids/maps.cu", ["-arch=sm_90a", *(f"-D{macro}" for macro in macros.split())])
+        for name, macros in {
+            "u8": "TYPE=0 SIZE=1 WIDTH=192 LINE=64 SWIZZLE=2",
+            "f16": "TYPE=6 SIZE=2 WIDTH=96 LINE=128 SWIZZLE=3",
+            "bf16": "TYPE=10 SIZE=2 WIDTH=96 LINE=32 SWIZZLE=1",
+        }.items()
     },
 }
 """Sources of grids that have not their name, and flags."""
