@@ -2,10 +2,10 @@
 #include "moe/marlin_moe_wna16/kernel.h"
 #include "moe/marlin_moe_wna16/marlin_template.h"
 
-// Threads, and blocks of 16 in m, n and k; 8 rows; 4 stages; a scale for 128 values of k.
+// Threads, and blocks of 16 in m, n and k; 8 rows, or 16; 4 stages; a scale for 128 values of k.
 #define KERNEL(threads, n, k)                                                                                              \
   template __global__ void Marlin<vllm::kBFloat16.id(), vllm::kU4B8.id(), vllm::kBFloat16.id(), vllm::kBFloat16.id(), \
-                                  threads, 1, n, k, true, 4, 8, false>(MARLIN_KERNEL_PARAMS);
+                                  threads, 1, n, k, ROWS_8, 4, 8, false>(MARLIN_KERNEL_PARAMS);
 namespace MARLIN_NAMESPACE_NAME {
 KERNEL(256, 8, 8)
 KERNEL(128, 8, 4)

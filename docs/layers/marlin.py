@@ -1,10 +1,11 @@
 """Run vLLM's Marlin for experts on a CPU: ``python docs/layers/marlin.py VLLM WORK ARCH SHAPE ...``.
 
-VLLM is a tree as ``fp4patch fetch`` gets it; ARCH is what nvcc compiles for, as 121a, or 80:121a for the PTX of 8.0
-that ptxas then translates for 12.1a (``--ptxas PTXAS`` names another one). A SHAPE is SMS,M,TOPK,N,K: multiprocessors,
-tokens, experts of a token, columns and rows of a weight. Each runs with each of the kernel's tilings, and one to four
-blocks a multiprocessor. The arrays are as large as ``ops.cu`` and ``marlin_moe.py`` make them, each alone in its
-address space, so that an access beyond an end is an error. Results are compared with NumPy.
+VLLM is a tree as ``fp4patch fetch`` gets it, of 0.22 or later; ARCH is what nvcc compiles for, as 121a, or 80:121a for
+the PTX of 8.0 that ptxas then translates for 12.1a (``--ptxas PTXAS`` names another one). A SHAPE is SMS,M,TOPK,N,K:
+multiprocessors, tokens, experts of a token, columns and rows of a weight. Each runs with each of the kernel's tilings,
+and one to four blocks a multiprocessor; ``--rows`` are the tokens of a block. The arrays are as large as ``ops.cu`` and
+``marlin_moe.py`` make them, each alone in its address space, so that an access beyond an end is an error. Results are
+compared with NumPy.
 """
 
 import argparse
@@ -26,17 +27,15 @@ sys.path.insert(0, str(ROOT))  # a checkout is enough, nothing need be installed
 from fp4patch.proof.toolchain import Toolchain, find_toolchain  # noqa: E402
 from fp4patch.sass import Array, Cubin, Launch, SassError, read_cubin  # noqa: E402
 
-BLOCK = 8
-"""Rows of a block of tokens: what ``fused_marlin_moe`` takes where an expert has few tokens."""
 GROUP = 128
 SHARED = 101_376
 """Shared memory that a block of SM12x can have (``cudaDevAttrMaxSharedMemoryPerBlockOptin``)."""
 
 # Example: Li256ELi1ELi8ELi8ELb1E
-_TILING = re.compile(r"Li(?P<threads>\d+)ELi1ELi(?P<n>\d+)ELi(?P<k>\d+)ELb1E")
+_TILING = re.compile(r"Li(?P<threads>\d+)ELi1ELi(?P<n>\d+)ELi(?P<k>\d+)ELb[01]E")
 
 
-def compiled(toolchain: Toolchain, vllm: Path, work: Path, arch: str, ptxas: Path | None) -> Cubin:
+def compiled(toolchain: Toolchain, vllm: Path, work: Path, arch: str, ptxas: Path | None, rows: int) -> Cubin:
     """The kernels, as nvcc makes them, or as a ptxas makes them of nvcc's PTX."""
     patch = ROOT / "patches/vllm/e2m1-asm"
     probes = patch / "probes"
@@ -48,7 +47,13 @@ def compiled(toolchain: Toolchain, vllm: Path, work: Path, arch: str, ptxas: Pat
         vllm / "csrc",
     ]
     command = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-O3", "-w", "--expt-relaxed-constexpr", "-DNDEBUG"]
-    command += ["-static-global-template-stub=false", *(f"-I{path}" for path in include), HERE / "marlin.cu"]
+    command += [
+        "-static-global-template-stub=false",
+        f"-DROWS_8={int(rows == 8)}",
+        "-DTORCH_TARGET_VERSION=0",
+        *(f"-I{path}" for path in include),
+        HERE / "marlin.cu",
+    ]
     virtual, colon, real = arch.partition(":")
     cubin = work / "marlin.cubin"
     if colon:
@@ -87,7 +92,7 @@ def ordered(scales: NDArray[ml_dtypes.bfloat16]) -> bytes:
     return scales.reshape(-1, 64)[:, places].tobytes()
 
 
-def experts(sms: int, m: int, topk: int, n: int, k: int) -> tuple[list[Array], NDArray[np.float64]]:
+def experts(sms: int, m: int, topk: int, n: int, k: int, rows: int) -> tuple[list[Array], NDArray[np.float64]]:
     """The arrays of a launch, in the order of the kernel's parameters, and the exact results."""
     rng = np.random.default_rng([m, topk, n, k])
     count = m * topk  # each token has experts of its own, as in the reports: nearly every block has one row
@@ -98,9 +103,9 @@ def experts(sms: int, m: int, topk: int, n: int, k: int) -> tuple[list[Array], N
     for one in range(count):
         weight = (codes[one].astype(np.float32) - 8) * np.repeat(scales[one].astype(np.float32), GROUP, axis=0)
         exact[one] = x[one // topk].astype(np.float64) @ weight.astype(ml_dtypes.bfloat16).astype(np.float64)
-    sorted_ids = np.full((count, BLOCK), count, np.int32)  # padding is the number of pairs
+    sorted_ids = np.full((count, rows), count, np.int32)  # padding is the number of pairs
     sorted_ids[:, 0] = np.arange(count)
-    reduction = 2 * min(n * sorted_ids.size, sms * 4 * BLOCK * 256)  # max_c_tmp_size of ops.cu
+    reduction = (2 if rows == 8 else 1) * min(n * sorted_ids.size, sms * 4 * rows * 256)  # max_c_tmp_size of ops.cu
     contents: list[bytes | None] = [x.tobytes(), b"".join(map(packed, codes))]
     contents += [bytes(2 * count * n), bytes(4 * reduction), None, None, b"".join(map(ordered, scales)), None, None]
     contents += [sorted_ids.tobytes(), np.arange(count, dtype=np.int32).tobytes(), struct.pack("<i", sorted_ids.size)]
@@ -142,9 +147,9 @@ def parameters(cubin: Cubin, kernel: str, arrays: list[Array], topk: int, m: int
     return bytes(result)
 
 
-def run(cubin: Cubin, blocks_each: list[int], sms: int, m: int, topk: int, n: int, k: int) -> bool:
+def run(cubin: Cubin, blocks_each: list[int], rows: int, sms: int, m: int, topk: int, n: int, k: int) -> bool:
     """Run a shape with every tiling, and print what was found."""
-    arrays, exact = experts(sms, m, topk, n, k)
+    arrays, exact = experts(sms, m, topk, n, k, rows)
     whole = True
     for kernel in cubin.kernels:
         tiling = _TILING.search(kernel)
@@ -186,14 +191,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ptxas", type=Path)
     parser.add_argument("--blocks", type=int, nargs="+", default=[1, 2, 3, 4], help="blocks a multiprocessor")
+    parser.add_argument("--rows", type=int, choices=(8, 16), default=8, help="tokens of a block")
     for name in ("vllm", "work"):
         parser.add_argument(name, type=Path)
     parser.add_argument("arch")
     parser.add_argument("shapes", nargs="+")
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
-    cubin = compiled(find_toolchain(), asked.vllm.resolve(), asked.work, asked.arch, asked.ptxas)
-    whole = [run(cubin, asked.blocks, *map(int, shape.split(","))) for shape in asked.shapes]
+    cubin = compiled(find_toolchain(), asked.vllm.resolve(), asked.work, asked.arch, asked.ptxas, asked.rows)
+    whole = [run(cubin, asked.blocks, asked.rows, *map(int, shape.split(","))) for shape in asked.shapes]
     return int(not all(whole))
 
 

@@ -94,18 +94,28 @@ def test_vllms_layer_without_cutlass_says_what_it_needs() -> None:
 
 
 @pytest.mark.skipif("FP4PATCH_LAYERS" not in os.environ, reason="FP4PATCH_LAYERS=all executes it, in minutes")
-@pytest.mark.parametrize(("name", "release", "of_headers"), [("vllm", "0.33.0", "4.8.0"), ("flashinfer", "0.7.4", "")])
+@pytest.mark.parametrize(
+    ("name", "release", "of_headers", "named"),
+    [
+        ("vllm", "0.33.0", "4.8.0", "fp4-linear"),
+        ("vllm", "0.33.0", "4.8.0", "fp4-experts"),
+        ("flashinfer", "0.7.4", "", "fp4-linear"),
+    ],
+)
 def test_a_whole_layer_equals_numpys(
-    name: str, release: str, of_headers: str, pristine_tree: Callable[[str, str], Path], toolchain: Toolchain
+    name: str,
+    release: str,
+    of_headers: str,
+    named: str,
+    pristine_tree: Callable[[str, str], Path],
+    toolchain: Toolchain,
 ) -> None:
     """Of each tree as it is: its conversion is the hardware's, and nothing of ``native`` is in these files."""
     catalog = load()
     trees = [pristine_tree(name, release)] + ([pristine_tree("cutlass", of_headers)] if of_headers else [])
     tree, *others = identify_all(trees, catalog)
     ((layer, source),) = (
-        (layer, source)
-        for layer, source in catalog.layers_of(catalog.variant("native"), name)
-        if layer.name == "fp4-linear"
+        (layer, source) for layer, source in catalog.layers_of(catalog.variant("native"), name) if layer.name == named
     )
     headers = {one.target.name: [one.root / folder for folder in one.target.include] for one in others}
     looked_at = subject(SourceView(tree.root), Probes(ran=(), archs=[A121]), (), toolchain, headers)
@@ -120,8 +130,25 @@ _NONE = {
     (33, 96, 160): "none of 19,728 bytes differ",
     (300, 160, 224): "none of 157,760 bytes differ",
     (200, 160, 352): "none of 139,648 bytes differ",
+    (33, 128, 128): "none of 12,608 bytes differ",
+    (301, 256, 192): "none of 187,616 bytes differ",
 }
 """Each packed code, each scale and each result."""
+
+
+class Nothing(HostProgram):
+    """A program that writes nothing."""
+
+    def run(self, arguments: Sequence[int], arrays: Sequence[Array], **_: object) -> list[bytes]:
+        """Return the writable arrays as they are."""
+        assert [arguments[7], arguments[16]] == [arrays[2].address, arrays[-1].address]
+        return [one.content for one in arrays if one.writable]
+
+
+def test_experts_without_results_differ() -> None:
+    wrong, said = _COMPUTES["nvfp4-experts"](Nothing(Path(), ()), 9, 128, 64)
+    assert wrong >= 9 * 128 + 9 * 4
+    assert "36 scales" in said  # of nine rows, and not of those that no expert has
 
 
 class Multiplies(HostProgram):

@@ -1,5 +1,7 @@
 """Tensor maps: those of an H200's driver (``golden/gpu_maps.py``), and what ptxas makes of ``tensormap.replace``."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 import struct
@@ -7,13 +9,15 @@ import subprocess
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cubins import compile_cuda
 
-from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sass import Array, Launch, TensorMap, read_cubin
+
+if TYPE_CHECKING:
+    from fp4patch.proof.toolchain import Toolchain
 
 MAPS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "golden/tensor_maps.json").read_text())["maps"]
 
