@@ -345,6 +345,6 @@ def test_a_log_without_a_known_message_says_what_it_states() -> None:
     served = "Using 'MARLIN' NvFp4 MoE backend out of potential backends: ['MARLIN']\n"
     first, *others = examine("build.log", flags + served).findings
     assert first.found == "it has none of the known messages, and states targets and experts"
-    assert (first.level, first.help, len(others)) == (Level.NONE, "", 2)
+    assert (first.level, first.remedy, len(others)) == (Level.NONE, "", 2)
     (alone,) = examine("build.log", "nothing to do\n").findings
-    assert (alone.found, bool(alone.help)) == ("it has none of the known messages", True)
+    assert (alone.found, bool(alone.remedy)) == ("it has none of the known messages", True)
