@@ -46,7 +46,7 @@ def launch(job: dict[str, Any], poison: int) -> grid.Launch:
 
 def tensor_map(one: dict[str, Any], address: int, **more: int | tuple[int, ...]) -> bytes:
     sizes, strides, box = (tuple(one[name]) for name in ("sizes", "strides", "box"))
-    fields = {"type": one["type"], "swizzle": one["swizzle"], **more}
+    fields: dict[str, Any] = {"type": one["type"], "swizzle": one["swizzle"], **more}
     return TensorMap(address=address, sizes=sizes, strides=strides, box=box, **fields).content
 
 

@@ -23,8 +23,9 @@ MAPS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "golden/tensor_
 
 
 def made(one: dict[str, Any]) -> TensorMap:
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
-    return TensorMap(**{name: value for name, value in fields.items() if name != "content"})
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+    del fields["content"]
+    return TensorMap(**fields)
 
 
 @pytest.fixture(scope="module")
