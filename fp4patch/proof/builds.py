@@ -76,7 +76,11 @@ class _Judge:
     def mistakes(self, patch: Patch, check: BuildCheck, cuda: str, archs: str, new: BuildRow) -> str:
         """Return what is not as a check expects for a list; empty if all is."""
         others = "|".join(other.kernels for of, other in self.checks if of is not patch and other.kernels)
-        return "; ".join(_mistakes(check, self.like.get(archs, archs), others, *self.sides(check, cuda, archs, new)))
+        wrong = _mistakes(check, self.like.get(archs, archs), others, *self.sides(check, cuda, archs, new))
+        is_asked = check.reaches and not check.kernels and self.like.get(archs, archs) not in check.same
+        if not wrong and is_asked and not new.stops and _is_known(cuda, archs):
+            wrong = [*_left_out(self.old[cuda, _reference(archs)], archs, new)]
+        return "; ".join(wrong)
 
     def changes(self, cuda: str, archs: str, new: BuildRow) -> str:
         """Return the first part of a build that was changed, and that no patch states; empty if there is none."""
@@ -115,10 +119,11 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch], s
             old = _evaluated(build, before, [*compared], kept=kept)
             new = _evaluated(build, tree.root, asked, traced=own, kept=files.over({}) if files else None)
             judge = _Judge(build, checks, old, like)
+            wrong = any(judge.is_wrong(*question, row) for question, row in new.items())
             loose = {
                 path: _loose(judge, tree.root, path, pristine.overlay[path] or b"", new, files, Path(scratch))
                 for path in own
-                if any(path in row.ran for row in new.values())
+                if not wrong and any(path in row.ran for row in new.values())
             }
         except ToolchainError as error:
             aside = (SetAside(check_id(patch, check), str(error)) for patch, check in checks)
@@ -326,6 +331,19 @@ def _mistakes(check: BuildCheck, archs: str, others: str, old: BuildRow, new: Bu
         changed = sorted(_beside(old) ^ _beside(new))
         wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
     return wrong
+
+
+def _left_out(old: BuildRow, archs: str, new: BuildRow) -> Iterator[str]:
+    """Yield the first source, of FP4 or not, without code for a GPU of SM12x in a list, that has some for another one
+    or had in the pristine build for SM120."""
+    gpus = [arch.gpu for arch in Arch.parse_list(archs, ptx=True) if arch.major == 12]
+    for source, made in new.code.items():
+        own = [arch for arch in map(Arch.parse, made) if arch.major == 12]
+        if own or any(Arch.parse(arch).major == 12 for arch in old.code.get(source, ())):
+            lost = [gpu for gpu in gpus if not any(arch.runs_on(gpu) for arch in own)]
+            if lost:
+                yield f"{source} has no code for {lost[0]}"
+                return
 
 
 def _stopped(row: BuildRow) -> frozenset[Arch | None]:

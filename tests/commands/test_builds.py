@@ -38,10 +38,13 @@ def evaluated(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Eval
     assert found.target.build
     target = replace(found.target, build=replace(found.target.build, cuda=()))
 
-    def get(old: str = "", new: str = "", *, patched: bool = False) -> builds.Evaluated:
+    def get(old: str = "", new: str = "", *, patched: bool = False, **more: str) -> builds.Evaluated:
         text = (tree / LISTS).read_text(encoding="utf-8")
         assert old in text
-        changed, root = {LISTS: text.replace(old, new).encode()}, tree
+        text = text.replace(old, new)
+        for before, after in more.items():
+            text = text.replace(before, after)
+        changed, root = {LISTS: text.encode()}, tree
         if patched:  # links, but for the file that changed
             root = tmp_path / "patched"
             builds._link(tree, root, changed)
@@ -72,6 +75,16 @@ def test_a_suffix_that_the_list_names_and_code_for_other_gpus_are_kept(evaluated
     assert " is not as before for 8." in found["7.5;8.0;8.6;8.7;8.9;9.0a;12.0a;12.1a"].detail
     assert found["9.0a;10.0a"].detail == ""
     assert found["12.1f"].detail == "not for 12.1f"
+
+
+def test_a_kernel_of_sm120_that_a_list_with_12_1_leaves_out_is_named(evaluated: Evaluate) -> None:
+    """12.0f takes one target of a build: 12.0a. The FP4 kernels get 12.1a, and the others are no FP4 kernels."""
+    line = 'cuda_archs_loose_intersection(FP4_SM120_ARCHS "12.0f"'
+    more = {'11.0;12.0")': '11.0;12.1;12.0")', "+PTX": ""}
+    changed = evaluated(line, line.replace("12.0f", "12.1a;12.0f"), patched=True, **more)
+    found = {one.asked: one for one in changed.results}
+    assert found["12.0a;12.1a"].after == "12.0a 12.1a"
+    assert found["12.0a;12.1a"].detail.endswith(".cu has no code for sm_121")
 
 
 @pytest.mark.parametrize(
