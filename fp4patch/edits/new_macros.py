@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise, takewhile
 from operator import itemgetter
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import known_gpus
@@ -142,8 +142,16 @@ def _of_compilers(source: Source) -> Iterator[_Line]:
         after = source.words[at + 1] if at + 1 < len(source.words) else ""
         # A `long` has the size of the host's, a `long long` has 64 bits; of a `char` the sign is the host's.
         fixed = before == "long" or after in ("long", "double") if word == "long" else before in ("signed", "unsigned")
-        if _OF_COMPILERS.fullmatch(word) and source.directive_of[at] < 0 and not fixed:
-            yield source.line(source.starts[at]), word
+        literal = "long" if _LONG.fullmatch(word) else "char" if _SIGNED.match(word) else ""
+        if source.directive_of[at] < 0 and (literal or (_OF_COMPILERS.fullmatch(word) and not fixed)):
+            yield source.line(source.starts[at]), literal or word
+
+
+# Example: 0x7fffffffUL
+_LONG = re.compile(r"(0[xX][\da-fA-F']+|\d[\d']*)([uU]?[lL]|[lL][uU])")
+# Example: '\xff'
+_SIGNED = re.compile(r"'(\\x0*[89a-fA-F][0-9a-fA-F]|\\[23][0-7]{2}|[^\x00-\x7f])")
+"""A character of which the value is negative where a ``char`` has a sign."""
 
 
 # Example: CUTLASS_ENABLE_F16C
@@ -194,12 +202,14 @@ def _head(words: Sequence[str], at: int) -> list[str]:
 
 
 _PURE = frozenset((
-    "abs", "all", "any", "ascii", "bin", "bool", "bytes", "chr", "dict", "divmod", "enumerate", "filter", "float",
+    "abs", "all", "any", "bin", "bool", "bytes", "chr", "dict", "divmod", "enumerate", "filter", "float",
     "format", "frozenset", "hex", "int", "isinstance", "iter", "len", "list", "map", "max", "min", "next", "oct",
-    "ord", "pow", "print", "range", "repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple",
+    "ord", "pow", "print", "range", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple",
     "zip", "re", "math",
 ))  # fmt: skip
-"""Builtins, and modules, whose results depend on their arguments alone."""
+"""Builtins, and modules, whose results depend on their arguments alone. That of ``repr`` may have an address in it."""
+_WITHOUT_ORDER = frozenset(("all", "any", "bool", "frozenset", "len", "max", "min", "set", "sorted", "sum"))
+"""Those that give the same for each order of what is in a set."""
 _TYPES = (str, bytes, int, float, list, tuple, dict, set, re, re.Pattern, re.Match)
 _METHODS = frozenset(name for of in _TYPES for name in dir(of))
 _Name = tuple[str, int, str]
@@ -228,8 +238,15 @@ def asked_since(before: str, after: str) -> Iterator[_Line]:
 def _asked(tree: ast.Module) -> list[_Name]:
     """Return the names that a module reads; a variable of the environment begins with ``$``."""
     found: list[_Name] = []
+    no_order = set[ast.AST]()
 
     def visit(node: ast.AST, place: str) -> None:
+        if isinstance(node, ast.Compare):
+            no_order.update(of for op, of in zip(node.ops, node.comparators, strict=True) if isinstance(op, _IS_IN))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _WITHOUT_ORDER:
+            no_order.update(node.args)
+        if _is_set(node) and node not in no_order:
+            found.append((place, node.lineno, "set"))  # the order of its members is another in each process
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 place = f"{place}.{name}"
@@ -255,6 +272,15 @@ def _asked(tree: ast.Module) -> list[_Name]:
 
     visit(tree, "")
     return found
+
+
+_IS_IN = (ast.In, ast.NotIn)
+
+
+def _is_set(node: ast.AST) -> TypeGuard[ast.expr]:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset")
+    return isinstance(node, ast.Set | ast.SetComp)
 
 
 def _is_environment(node: ast.expr) -> bool:

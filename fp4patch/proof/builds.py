@@ -249,13 +249,20 @@ def _releases(build: Build) -> list[str]:
 
 def _made(build: Build, checks: Sequence[BuildCheck], lists: Collection[str]) -> dict[str, str]:
     """Return lists that no check names, each with the one of which the same is expected: a check's longest, in the
-    other order, and with PTX."""
+    other order, of more than two with Thor between, and with PTX."""
     made: dict[str, str] = {}
     for check in checks:
         if longest := max(check.reaches, key=lambda archs: archs.count(";"), default=""):
-            made[";".join(reversed(longest.split(";")))] = longest
-            made |= {f"{longest}+PTX": longest} if build.kind == "cmake" and not longest.endswith(")") else {}
+            turned = longest.split(";")[::-1]
+            is_plain = build.kind == "cmake" and not longest.endswith(")")
+            more = [_THOR] if is_plain and len(turned) > 2 else []
+            made[";".join([*turned[:-1], *more, turned[-1]])] = longest
+            made |= {f"{longest}+PTX": longest} if is_plain else {}
     return {archs: stated for archs, stated in made.items() if archs not in lists}
+
+
+_THOR = "11.0a"
+"""No list of a check has it beside 12.1: CUDA 12.9, with which these are evaluated, too, has another name for it."""
 
 
 def _evaluated(

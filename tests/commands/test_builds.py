@@ -185,6 +185,11 @@ def test_flashinfers_build_is_run_before_and_after(tmp_path: Path) -> None:
         found["12.1"].before.replace("12.1,", "12.1a,"),
     )
     assert found["12.0a"].verdict is Verdict.FAIL  # it is 12.0aa now
+    earlier = {one.asked: one for one in after.results if one.cuda == "12.8"}
+    assert earlier["12.0a"].before.startswith("on sm_120 GEMM 12.0a, ")
+    for side in (earlier["12.1"].before, earlier["12.1"].after):
+        assert side.count("the nvcc of CUDA 12.8 does not support compute_121") == 2
+    assert earlier["12.1"].verdict is Verdict.PASS  # it stops, as it did before
 
 
 def test_flashinfers_flags_stay(tmp_path: Path) -> None:

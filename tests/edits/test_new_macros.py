@@ -36,12 +36,21 @@ def macros(after: str) -> list[tuple[int, str]]:
         ("int c() { return __COUNTER__; }\n", "__COUNTER__"),
         ("bool c(int u) { return static_cast<wchar_t>(u) < 0; }\n", "wchar_t"),
         ("bool c(int u) { return static_cast<char>(u) < 0; }\n", "char"),
-        ("int c() { return __cplusplus > 201703L; }\n", "__cplusplus"),
+        ("bool c() { return '\\xff' > 0; }\n", "char"),
+        ("bool c() { return '\\377' > 0; }\n", "char"),
+        ("bool c() { return ~0ul == 0xffffffff; }\n", "long"),
+        ("bool c() { return 0x7fff'ffffL + 1 < 0; }\n", "long"),
+        ("int c() { return __cplusplus > 201703; }\n", "__cplusplus"),
         ("int c() { return __LINE__; }\n", "__LINE__"),  # one more than before
     ],
 )
 def test_a_macro_of_the_build_that_an_edit_brings_is_found(text: str, name: str) -> None:
     assert [found for _, found in macros(BEFORE + text)] == [name]
+
+
+def test_characters_and_numbers_that_are_the_same_on_every_host_depend_on_nothing() -> None:
+    same = "bool c(int u) { return u == 'a' || u == '\\x7f' || u == '\\0' || u8'\\xff' || 0xfffULL || 1.0L; }\n"
+    assert list(macros(BEFORE + same)) == []
 
 
 def test_the_first_word_of_a_file_counts_too() -> None:
@@ -213,6 +222,11 @@ FUNCTION = "def choose(head, envs, platform):\n    return head == 128 and platfo
         ('vars(envs)["FAST"]', "vars"),
         ('globals()["CI"]', "globals"),
         ("hash(head)", "hash"),
+        ("repr(envs)[-2] != '0'", "repr"),
+        ("{'a', 'b'}.pop() == 'a'", "set"),
+        ("next(iter({'a', 'b'})) == 'a'", "set"),
+        ("[*frozenset(('a', 'b'))][0] == 'a'", "set"),
+        ("list({v for v in 'ab'}) == ['a', 'b']", "set"),
         ("id(head) % 2", "id"),
         ("input()", "input"),
         ('importlib.util.find_spec("torch")', "find_spec"),
@@ -248,6 +262,8 @@ def test_a_name_that_the_function_had_not_is_a_question(condition: str, name: st
     [
         "head >= 128",
         "head in (128, 256)",
+        "head in {128, 256}",
+        "len({head, 128}) == 1",
         "any(n == head for n in range(3))",
         "(wide := head > 64) or wide",
         'str(head).isdigit() and "a" * len(str(head))',
