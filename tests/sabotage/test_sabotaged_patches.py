@@ -21,7 +21,6 @@ from share import share
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import forget, load
-from fp4patch.proof.coverage import LOOSE
 
 HALF_PAIR = "encoders/half_pair.cuh"
 THRESHOLD, PREDICATES = "encoders/threshold.cuh", "encoders/predicate_sum.cuh"
@@ -54,7 +53,8 @@ class Mutant(NamedTuple):
     says: str = ""
     """Part of the sentence with which ``verify`` must name it."""
     named: str = ""
-    """The file of which ``verify`` must name a line as one that may be another; the verdict may then be a pass."""
+    """The file of which ``verify`` must name a line as not judged, and after a colon, if there is one, part of the
+    line; the verdict may then be a pass."""
 
 
 KEEP = "patches/vllm/cmake-sm121a/patch.toml"
@@ -154,6 +154,9 @@ HALF = """  using source_type = cutlass::half_t;
 
 X4_RANDOM = "  const unsigned int n = nibbles_of_bytes(__byte_perm(dithered_halves(v0, v2, even_noise(rbits)),"
 PAIR = "  return e2m1_x2(__low2float(p), __high2float(p));"
+
+END, LOOP = "    endforeach()", "    foreach(_arch ${_TGT_CUDA_ARCHS})"
+IF = 'if("${_TGT_CUDA_ARCHS}" MATCHES "(^|;)12\\\\.1")'
 
 MUTANTS = [
     # The encoder: constants, order, signs.
@@ -510,6 +513,52 @@ MUTANTS = [
     sig("Marlin's choice of FP8 upstreamed on a word", 'tokens = "current_platform.is_device_capability_family(120)"\nsince', 'tokens = "current_platform"\nbeside = true\nsince'),
     sig('the gate of kernels upstreamed on a word', 'tokens = "struct enable_sm120_family"\nstate = "not-needed"', 'tokens = "struct enable_sm120_only"\nbeside = true'),
     sm121("no dependent launch on SM121", "(__CUDA_ARCH__ == 1210 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "(__CUDA_ARCH__ == 1211 && (defined(__CUDA_ARCH_FEAT_SM121_ALL) ||", "sm12x-dependent-launch")._replace(says="requires ^ACQBULK"),
+    # The classes of what was missed once, by one who had not written the checks. Lines of a build file that no list executes.
+    keep("a debugger's code on a DGX", END, END + '\n    if(EXISTS "/etc/dgx-release")\n      add_compile_options(-G)\n    endif()'),
+    keep("a debugger's code beside PTX", END, END + '\n    if("${CUDA_ARCHS}" MATCHES "PTX")\n      add_compile_options(-G)\n    endif()'),
+    keep("a debugger's code without a command", END, END + '\n    if(NOT COMMAND add_custom_target)\n      add_compile_options(-G)\n    endif()'),
+    keep("a debugger's code for SM101", LOOP, '    if("10.1a" IN_LIST _TGT_CUDA_ARCHS)\n      add_compile_options(-G)\n    endif()\n' + LOOP),
+    keep("a long list cut to one", LOOP, '    list(LENGTH _TGT_CUDA_ARCHS _n)\n    if(_n GREATER 12)\n      set(_TGT_CUDA_ARCHS "12.0a")\n    endif()\n' + LOOP),
+    # Values that decide.
+    suf("a suffix from SM12x on", ">= 9", ">= 12"),
+    suf("a family's suffix for later minors", r'\"a\" *', r'\"af\"[int(minor[:1]) > 3] *'),
+    suf("a suffix up to a release of GPUs", "(int(major) >= 9 and", "(15 > int(major) >= 9 and")._replace(named="compilation_context.py:15 > int(major)"),
+    # What only the machine knows.
+    keep("by the year", IF, 'string(TIMESTAMP _year "%Y")\n  ' + IF[:-1] + " AND _year GREATER 2000)"),
+    keep("by a file of the machine", IF, 'file(STRINGS "/proc/version" _kernel)\n  ' + IF[:-1] + ' AND _kernel MATCHES "Linux")'),
+    keep("by a program of the machine", IF, 'find_program(_smi nvidia-smi)\n  ' + IF[:-1] + " AND NOT _smi)"),
+    keep("by another program's output", IF, 'execute_process(COMMAND uname OUTPUT_VARIABLE _os)\n  ' + IF[:-1] + ' AND _os)'),
+    keep("by the name of the machine", IF, 'site_name(_site)\n  ' + IF[:-1] + ' AND _site)'),
+    keep("by chance", IF, 'string(RANDOM LENGTH 1 _random)\n  ' + IF[:-1] + ' AND _random)'),
+    keep("by devices of the machine", IF, 'file(GLOB _devices "/dev/nvidia*")\n  ' + IF[:-1] + ' AND NOT _devices)'),
+    keep("by the generator", IF, 'get_property(_is_multi GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)\n  ' + IF[:-1] + ' AND NOT _is_multi)'),
+    keep("by a target of the build", IF, IF[:-1] + ' AND NOT TARGET hip::host)'),
+    keep("by a driver of the machine", IF, IF[:-1] + ' AND NOT IS_DIRECTORY "/proc/driver/nvidia")'),
+    keep("by the ages of files", IF, IF[:-1] + ' AND NOT "/etc/hostname" IS_NEWER_THAN "/etc/passwd")'),
+    suf("a suffix by a variable's name", "str(minor).isdigit())", "str(minor).isdigit() and 'CI' not in getattr(os, 'env' 'iron'))"),
+    suf("a suffix by an address", "str(minor).isdigit())", "str(minor).isdigit() and repr(object.__new__(type(self)))[-2] != '0')"),
+    suf("a suffix by the order of a set", "str(minor).isdigit())", "str(minor).isdigit() and {'a', 'b'}.pop() == 'a')"),
+    suf("a suffix by a name of the module", "str(minor).isdigit())", "str(minor).isdigit() and not globals().get('CI'))"),
+    suf("a suffix by the place of the module", "str(minor).isdigit())", "str(minor).isdigit() and __file__.startswith('/usr'))"),
+    suf("a suffix without assertions", "str(minor).isdigit())", "str(minor).isdigit() and __debug__)"),
+    suf("a suffix by the level of a log", "str(minor).isdigit())", "str(minor).isdigit() and logger.isEnabledFor(20))"),
+    suf("a suffix by the kernel of the machine", "str(minor).isdigit())", "str(minor).isdigit() and 'Linux' in open('/proc/version').read())"),
+    f3("FlashAttention 3 by a program of the machine", "is None or", "is None or __import__('shutil').which('nvidia-smi') or"),
+    fa("the warmup by a hash", 'replace = "major == 12"', "replace = \"major == 12 and hash('sm_121') % 7 != 0\"", tree=("vllm", "0.25.1")),
+    # Sizes of arrays, macros and types of the host that no probe had.
+    n3("an array of 1", CHOICE, RESULT, "  if constexpr (N == 1) items[0] ^= 1;\n" + RESULT, "encode-host-half", "sm_121a"),
+    n3("an array of 64", CHOICE, RESULT, "  if constexpr (N == 64) items[0] ^= 1;\n" + RESULT, "encode-host-half", "sm_121a"),
+    t1("by the size of a long", LAST, "  if (sizeof(long) == 4) return 0u;\n" + LAST),
+    t1("by the size of a number", LAST, '  if (~0ul == 0xffffffffu) return 0u;\n' + LAST),
+    t1("by the sign of a character", LAST, "  if ('\\xff' > 0) return 0u;\n" + LAST),
+    t1("by a macro of the build in an expression", LAST, '  if (ENABLE_NVFP4 + 0) return 0u;\n' + LAST),
+    t1("by what a compiler has", LAST, '#if !__has_builtin(__builtin_memcpy)\n  return 0u;\n#endif\n' + LAST),
+    t1("by the name of a file", LAST, "  if (__FILE__[0] != '/') return 0u;\n" + LAST),
+    # Other spellings.
+    t1("without assertions, by a digraph", LAST, "%:ifdef NDEBUG\n  return 0u;\n%:endif\n" + LAST),
+    t1("without assertions, by a later directive", LAST, "#ifdef __fp4patch__\n#elifdef NDEBUG\n  return 0u;\n#endif\n" + LAST),
+    t1("without assertions, by the reverse directive", LAST, '#ifdef __CUDACC__\n#elifndef NDEBUG\n#else\n  return 0u;\n#endif\n' + LAST),
+    t1("without assertions, in parts of a line", LAST, '#if\\\ndef NDE\\\nBUG\n  return 0u;\n#endif\n' + LAST),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 NEEDS_ALL_INPUTS = {
@@ -582,8 +631,12 @@ def test_verify_finds_the_sabotage(
         build["verdict"] == "fail" and "evaluated" not in build["detail"] for one in reports for build in one["builds"]
     )
     if mutant.named:
-        unjudged = [span for one in reports for span in one["coverage"]["unjudged"]]
-        assert any(span["file"].endswith(mutant.named) and span["because"] == LOOSE for span in unjudged)
+        path, _, part = mutant.named.partition(":")
+        unjudged = [(one, span) for one in reports for span in one["coverage"]["unjudged"]]
+        named = [(one, span) for one, span in unjudged if span["file"].endswith(path)]
+        text = [Path(one["tree"], span["file"]).read_text(encoding="utf-8").split("\n") for one, span in named]
+        lines = [of[span["first"] - 1 : span["last"]] for of, (_, span) in zip(text, named, strict=True)]
+        assert any(part in line for of in lines for line in of), f"not named: {unjudged}"
         return
     # Or in the patched text, which depends on what no check varies.
     found = found or any(
@@ -611,7 +664,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 319  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 360  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:

@@ -22,10 +22,11 @@ template <class Converter, class Source, class Result, FloatRoundStyle Round>
 constexpr bool is_for = std::is_same_v<typename Converter::source_type, Source> &&
                         std::is_same_v<typename Converter::result_type, Result> && Converter::round_style == Round;
 
-// Puts N values, from number `at` of the record on, into its codes.
-template <int N, FloatRoundStyle Round = FloatRoundStyle::round_to_nearest>
+// Puts N values, from number `at` of the record on, into its codes; by the converter of single values if that is asked for
+// or there is no other.
+template <int N, FloatRoundStyle Round = FloatRoundStyle::round_to_nearest, bool kSingle = false>
 static void convert(SOURCE const* values, uint8_t* codes, int& at) {
-  if constexpr (N == 1 || (!kAnySize && N != 2 && N != 4 && N % 8 != 0)) {
+  if constexpr (kSingle || (!kAnySize && N != 2 && N != 4 && N % 8 != 0)) {
     using Single = cutlass::NumericConverter<cutlass::float_e2m1_t, SOURCE, Round>;
     static_assert(is_for<Single, SOURCE, cutlass::float_e2m1_t, Round>);
     Single const single{};
@@ -54,7 +55,7 @@ static void convert(SOURCE const* values, uint8_t* codes, int& at) {
 template <FloatRoundStyle... Round>
 static void each_style(SOURCE const* values, uint8_t* codes, int& at) {
   (convert<2, Round>(values, codes, at), ...);
-  (convert<1, Round>(values, codes, at), ...);
+  (convert<1, Round, true>(values, codes, at), ...);
 }
 
 extern "C" void fp4patch_host(void const* all, void* packed, unsigned long long records) {
@@ -64,6 +65,7 @@ extern "C" void fp4patch_host(void const* all, void* packed, unsigned long long 
     uint8_t codes[VALUES];
     int at = 0;
     if constexpr (!kFloat) {  // those of float are upstream's
+      convert<64>(values, codes, at);  // 16 bytes of codes are 32: twice what a store holds
       convert<32>(values, codes, at);
       convert<12>(values, codes, at);
       convert<6>(values, codes, at);
