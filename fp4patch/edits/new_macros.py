@@ -150,7 +150,7 @@ def _of_compilers(source: Source) -> Iterator[_Line]:
 # Example: 0x7fffffffUL
 _LONG = re.compile(r"(0[xX][\da-fA-F']+|\d[\d']*)([uU]?[lL]|[lL][uU])")
 # Example: '\xff'
-_SIGNED = re.compile(r"'(\\x0*[89a-fA-F][0-9a-fA-F]|\\[23][0-7]{2}|[^\x00-\x7f])")
+_SIGNED = re.compile(r"'(\\x0*[89a-fA-F][0-9a-fA-F]|\\[23][0-7]{2}|[^\x00-\x7f])'")
 """A character of which the value is negative where a ``char`` has a sign."""
 
 
