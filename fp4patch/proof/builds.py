@@ -119,11 +119,11 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch], s
             old = _evaluated(build, before, [*compared], kept=kept)
             new = _evaluated(build, tree.root, asked, traced=own, kept=files.over({}) if files else None)
             judge = _Judge(build, checks, old, like)
-            wrong = any(judge.is_wrong(*question, row) for question, row in new.items())
+            fails = any(judge.is_wrong(*question, row) for question, row in new.items())
             loose = {
                 path: _loose(judge, tree.root, path, pristine.overlay[path] or b"", new, files, Path(scratch))
                 for path in own
-                if not wrong and any(path in row.ran for row in new.values())
+                if not fails and any(path in row.ran for row in new.values())
             }
         except ToolchainError as error:
             aside = (SetAside(check_id(patch, check), str(error)) for patch, check in checks)

@@ -634,8 +634,8 @@ def test_verify_finds_the_sabotage(
         path, _, part = mutant.named.partition(":")
         unjudged = [(one, span) for one in reports for span in one["coverage"]["unjudged"]]
         named = [(one, span) for one, span in unjudged if span["file"].endswith(path)]
-        text = [Path(one["tree"], span["file"]).read_text(encoding="utf-8").split("\n") for one, span in named]
-        lines = [of[span["first"] - 1 : span["last"]] for of, (_, span) in zip(text, named, strict=True)]
+        texts = [Path(one["tree"], span["file"]).read_text(encoding="utf-8").split("\n") for one, span in named]
+        lines = [of[span["first"] - 1 : span["last"]] for of, (_, span) in zip(texts, named, strict=True)]
         assert any(part in line for of in lines for line in of), f"not named: {unjudged}"
         return
     # Or in the patched text, which depends on what no check varies.
