@@ -1,9 +1,12 @@
 """``python -m fp4patch.sass FILE.cubin``: its kernels, and which can be executed; or run one; or print the table."""
 
 import argparse
+import ast
+import re
 import struct
 import sys
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 from fp4patch.sass import Array, Launch, SassError, read_cubin
@@ -11,6 +14,8 @@ from fp4patch.sass.cubin import Cubin
 from fp4patch.sass.semantics import TABLE
 from fp4patch.sass.warps import TABLE as OF_WARPS
 
+# Example: <f4
+_TYPE = re.compile(r"([<>|=])([biufcV])(\d+)")
 _NUMBERS = {"i32": "i", "u32": "I", "i64": "q", "u64": "Q", "f32": "f", "f64": "d", "u8": "B", "u16": "H"}
 _ARGUMENTS = """\
 With --run, the kernel's arguments in their order, one for each parameter:
@@ -102,10 +107,22 @@ def _file(argument: str, address: int) -> _File:
     content = Path(name).read_bytes()
     if content[:6] != b"\x93NUMPY" or len(content) < 12:
         raise SassError(f"{name} is no .npy file", help="numpy.save writes one")
-    long = content[6] > 1
-    end = (12 if long else 10) + int.from_bytes(content[8 : 12 if long else 10], "little")
-    if b"'fortran_order': True" in content[:end]:
+    begin = 12 if content[6] > 1 else 10
+    end = begin + int.from_bytes(content[8:begin], "little")
+    try:
+        about = ast.literal_eval(content[begin:end].decode("latin-1").strip())
+        order, _, size = _TYPE.fullmatch(about["descr"]).groups()  # type: ignore[union-attr]
+        size = prod(about["shape"]) * int(size)
+    except (ValueError, SyntaxError, LookupError, TypeError, AttributeError) as error:
+        raise SassError(f"{name} is no array of numbers", help="numpy.save writes one") from error
+    if about["fortran_order"]:
         raise SassError(f"{name} is in Fortran's order", help="save numpy.ascontiguousarray of it")
+    if order == ">":
+        raise SassError(
+            f"{name} has the most significant byte first", help="save array.astype(array.dtype.newbyteorder())"
+        )
+    if len(content) - end != size:
+        raise SassError(f"{name} has {len(content) - end} bytes of data, where its header says {size}")
     return _File(content[:end], Array(address, content[end:], writable=bool(result)), result)
 
 

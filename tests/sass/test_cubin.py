@@ -64,6 +64,11 @@ def test_a_list_has_each_kernel_or_the_reason(cubin: Path, toolchain: Toolchain)
 def test_a_kernel_runs_with_arrays_from_files(cubin: Path, toolchain: Toolchain) -> None:
     np.save(cubin.parent / "values.npy", np.arange(128, dtype=np.float32))
     np.save(cubin.parent / "zeros.npy", np.zeros(2, dtype=np.float32))
+    (cubin.parent / "short.npy").write_bytes((cubin.parent / "values.npy").read_bytes()[:-4])
+    np.save(cubin.parent / "turned.npy", np.arange(128, dtype=">f4"))
+    np.save(cubin.parent / "columns.npy", np.ones((4, 2), order="F"))
+    np.save(cubin.parent / "dates.npy", np.zeros(4, dtype="datetime64[s]"))
+    (cubin.parent / "header.npy").write_bytes(b"\x93NUMPY\x01\x00\x04\x00{'a'")
     command: list[str | Path] = [sys.executable, "-m", "fp4patch.sass", "--nvdisasm", toolchain.nvdisasm, cubin]
     command += ["--run", "sums", "--grid", "2", "--block", "32"]
     environ = {**os.environ, "PYTHONPATH": str(README.parents[2])}
@@ -80,6 +85,12 @@ def test_a_kernel_runs_with_arrays_from_files(cubin: Path, toolchain: Toolchain)
         (["values.npy", "u32=7"], "argument u32=7 has 4 bytes, where sums has a parameter of 8"),
         (["values.npy", "f32=x"], "x is not of type f32"),
         (["values.npy", "kernels.cubin"], "kernels.cubin is no .npy file"),
+        (["values.npy", "short.npy"], "short.npy has 508 bytes of data, where its header says 512"),
+        (["values.npy", "turned.npy"], "help: save array.astype(array.dtype.newbyteorder())"),
+        (["values.npy", "columns.npy"], "columns.npy is in Fortran's order"),
+        (["values.npy", "dates.npy"], "dates.npy is no array of numbers"),
+        (["values.npy", "header.npy"], "header.npy is no array of numbers"),
+        (["values.npy", "absent.npy"], "absent.npy"),
         (["values.npy", "zeros.npy"], "stray store of 4 bytes"),
     ):
         done = run(*arguments)
