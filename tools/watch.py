@@ -5,7 +5,7 @@
     python -m tools.watch --all             every release again
     python -m tools.watch --missing         only the patches that rows do not have yet
     python -m tools.watch vllm==0.33.0      this one, and verify it
-    python -m tools.watch --claims          what pages say of releases (records/claims.toml)
+    python -m tools.watch --claims          what pages say of releases (tools/claims.py)
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
 SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. What follows
