@@ -97,7 +97,7 @@ def _formed(instruction: Decoded) -> None:
         BRANCH: [(Integer,), ("P", Integer), ("UP", Integer)],
         CALL: [(Integer,), ("R",)],
         RETURN: [("R", FunctionName), ("R", Integer)],
-        EXIT: [()],
+        EXIT: [(), ("P",), ("UP",)],
         OPEN: [("B", Integer)],
         MEET: [("B",)],
         INDEXED: [("R", Integer), ("UR", Integer)],
@@ -127,7 +127,7 @@ def _next(  # noqa: PLR0911 - one return a kind of instruction
     after = instruction.address + STEP
     opcode, maybe = instruction.opcode, instruction.predicate is not None
     if opcode in EXIT | RETURN:
-        return (after,) if maybe else ()
+        return (after,) if maybe or (opcode in EXIT and instruction.operands) else ()
     if opcode in CALL:
         if not isinstance(instruction.operands[-1], Integer):
             return ()  # a function of the system, which is not executed

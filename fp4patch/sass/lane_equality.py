@@ -184,7 +184,7 @@ class _Walk:
         """Return the condition on which a jump is made."""
         operands = Operands(instruction, self._layout)
         conditions = [operands.value(instruction.predicate)] if instruction.predicate else []
-        if instruction.opcode in control.BRANCH and operands.peek_predicate():
+        if instruction.opcode in control.BRANCH | control.EXIT and operands.peek_predicate():
             conditions.append(operands.truth())
         folder, test = self._folder(state), ONE
         for condition in conditions:

@@ -2,7 +2,8 @@
  *
  * Linked to objects that nvcc compiled, in place of libcudart. Writes to the file that SASS_LAUNCHES names, for each
  * launch: a line "name gx gy gz bx by bz shared", then a line with the bytes of each parameter in hexadecimal. The sizes
- * of the parameters come from SASS_PARAMETERS, a file with a line for each kernel: "name size size ...".
+ * of the parameters come from SASS_PARAMETERS, a file with a line for each kernel: "name size size ...". Memory that is
+ * set is a line "= address value bytes", with an empty one behind it.
  * Tensor maps are in the driver's form (tensor_map.h).
  */
 #include <stddef.h>
@@ -88,6 +89,13 @@ int __cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **argumen
 int cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared, void *stream) {
   return __cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
+int cudaMemsetAsync(void *at, int value, size_t bytes, void *stream) {
+  (void)stream;
+  FILE *out = fopen(getenv("SASS_LAUNCHES"), "a");
+  if (!out) abort();
+  fprintf(out, "= %llu %d %zu\n\n", (unsigned long long)(uintptr_t)at, value & 255, bytes);
+  return fclose(out);
+}
 struct config {
   dim3 grid, block;
   size_t shared;
@@ -125,7 +133,6 @@ int cudaDeviceSynchronize(void) { return 0; }
 /* What a program names and must not call: there is no memory of a device here. */
 static int refused(const char *name) { fprintf(stderr, "%s is not supported here\n", name), abort(); }
 int cudaMemcpy(void) { return refused("cudaMemcpy"); }
-int cudaMemsetAsync(void) { return refused("cudaMemsetAsync"); }
 int cudaPointerGetAttributes(void) { return refused("cudaPointerGetAttributes"); }
 int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int threads, size_t shared, unsigned flags) {
   (void)function, (void)threads, (void)shared, (void)flags;

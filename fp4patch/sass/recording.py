@@ -8,11 +8,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from fp4patch.sass.cubin import Cubin
 from fp4patch.sass.error import SassError
 from fp4patch.sass.grid import Array, Launch
 from fp4patch.sass.program import compile_host, run_program
+
+
+class _Filled(NamedTuple):
+    """Memory of which each byte gets a value, as by ``cudaMemsetAsync``."""
+
+    address: int
+    value: int
+    size: int
+
+    def filled(self, arrays: Sequence[Array]) -> list[Array]:
+        """Return the arrays with it. SassError if it is in none that can be written."""
+        begins = [self.address - one.address for one in arrays]
+        inside = [
+            one.writable and 0 <= begin <= len(one.content) - self.size
+            for begin, one in zip(begins, arrays, strict=True)
+        ]
+        if not any(inside):
+            raise SassError(f"cudaMemsetAsync sets {self.size} bytes at {self.address:#x}, which is no writable array")
+        filled = bytes([self.value]) * self.size
+        return [
+            replace(one, content=one.content[:begin] + filled + one.content[begin + self.size :]) if holds else one
+            for one, begin, holds in zip(arrays, begins, inside, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -38,7 +62,11 @@ class HostProgram:
         SassError if it launches nothing, or a launch is no kernel of these cubins or cannot be executed.
         """
         launched = False
-        for cubin, kernel, launch in self._launches(arguments):
+        for step in self._steps(arguments):
+            if isinstance(step, _Filled):
+                arrays = step.filled(arrays)
+                continue
+            cubin, kernel, launch = step
             given = replace(launch, arrays=tuple(arrays), races=races, unwritten=unwritten, poison=poison)
             stored = iter(cubin.execute(kernel, given))
             arrays = [replace(one, content=next(stored)) if one.writable else one for one in arrays]
@@ -47,7 +75,7 @@ class HostProgram:
             raise SassError(f"{self.file.name} launches no kernel")
         return [one.content for one in arrays if one.writable]
 
-    def _launches(self, arguments: Sequence[int]) -> Iterator[tuple[Cubin, str, Launch]]:
+    def _steps(self, arguments: Sequence[int]) -> Iterator[tuple[Cubin, str, Launch] | _Filled]:
         of = {kernel: cubin for cubin in self.cubins for kernel in cubin.kernels}
         with tempfile.TemporaryDirectory(prefix="sass-") as folder:
             written, sizes = Path(folder, "launches"), Path(folder, "parameters")
@@ -62,6 +90,9 @@ class HostProgram:
             lines = written.read_text().splitlines()
         for head, content in zip(lines[::2], lines[1::2], strict=True):
             kernel, *numbers = head.split()
+            if kernel == "=":
+                yield _Filled(*map(int, numbers))
+                continue
             x, y, z, bx, by, bz, shared = map(int, numbers)
             parameters = bytearray()
             for (offset, _), one in zip(places[kernel], content.split(), strict=True):

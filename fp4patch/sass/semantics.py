@@ -293,6 +293,7 @@ for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128",
         _shared(_bits, store=False, memory="local")
     )
     _entry(f"STL{_suffix}", "PTX ISA, st.local")(_shared(_bits, store=True, memory="local"))
+_entry("STL.S16", "PTX ISA, st.local.b16")(_shared(16, store=True, memory="local"))
 
 
 # --- other threads ---------------------------------------------------------------------------------------------------
@@ -732,16 +733,21 @@ def _viaddmnmx(o: Operands) -> list[Effect]:
     return _set(to, either(a + b, c, least=least, signed=True))
 
 
-@_entry("IMNMX.U64", "PTX ISA, max.u64; both predicates !PT are the maximum: by experiment")
-def _imnmx_64(o: Operands) -> list[Effect]:
-    first, second, to, a, b, least, other = (
-        *(o.to_predicate(), o.to_predicate(), o.to(2)),
-        *(o.pair(), o.pair(), o.truth(), o.truth()),
-    )
-    o.end()
-    if first or second or (least, other) != (FALSE, FALSE):
-        raise Lacks("another form than the maximum")
-    return _set(to, select(less(b, a), a, b))
+def _least_of_pairs(*, signed: bool) -> Emit:
+    def emit(o: Operands) -> list[Effect]:
+        results = o.to_predicate(), o.to_predicate()
+        to, a, b, least, other = o.to(2), o.pair(), o.pair(), o.truth(), o.truth()
+        o.end()
+        if any(results) or other != FALSE:
+            raise Lacks("with a predicate as result, or another operand than !PT behind")
+        return _set(to, either(a, b, least=least, signed=signed))
+
+    return emit
+
+
+_PAIRS = "PTX ISA, {}; the predicate selects which, PT the minimum: by experiment"
+_entry(("IMNMX.U64", "UIMNMX.U64"), _PAIRS.format("min.u64, max.u64"))(_least_of_pairs(signed=False))
+_entry(("IMNMX.S64", "UIMNMX.S64"), _PAIRS.format("min.s64, max.s64"))(_least_of_pairs(signed=True))
 
 
 _MINIMUM = "PTX ISA, min and max; the predicate selects which, PT the minimum: by experiment"

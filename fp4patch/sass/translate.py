@@ -156,6 +156,8 @@ def _jump(instruction: Decoded, graph: control.Flow, after: int | None, operands
     if instruction.opcode in control.OPEN | control.DIVERGENT:
         return []
     conditions = [c(operands.value(instruction.predicate))] if instruction.predicate else []
+    if instruction.opcode in control.BRANCH | control.EXIT and operands.peek_predicate():
+        conditions.append(c(operands.truth()))
     if instruction.opcode in control.EXIT:
         action = "SASS_EXIT;"
     elif instruction.opcode in control.RETURN:
@@ -168,12 +170,8 @@ def _jump(instruction: Decoded, graph: control.Flow, after: int | None, operands
         cases = " ".join(f"case {value:#x}: goto {_label(place)};" for value, place in places.items())
         action = f"switch ({c(operands.word())}) {{ {cases} default: SASS_LOST; }}"
     else:
-        if instruction.opcode in control.MEET:
-            there = graph.meets[instruction.address]
-        else:
-            there = control.target(instruction)
-            if operands.peek_predicate():
-                conditions.append(c(operands.truth()))
+        is_meeting = instruction.opcode in control.MEET
+        there = graph.meets[instruction.address] if is_meeting else control.target(instruction)
         if there == after:
             return []
         back = f"SASS_BACKWARD({instruction.address:x}); " if there <= instruction.address else ""

@@ -28,8 +28,17 @@ def edges(of: Flow) -> dict[int, tuple[int, ...]]:
         (("BRA 0x20", "MOV R0,0x1", "EXIT"), {0x00: (0x20,), 0x20: ()}),
         (("BRA.DIV UR4,0x20", "EXIT", "WARPSYNC.COLLECTIVE R1,0x20"), {0x00: (0x10,), 0x10: ()}),
         (("@P0 EXIT", "EXIT"), {0x00: (0x10,), 0x10: ()}),
+        (("EXIT P0", "@!P1 EXIT UP0", "EXIT"), {0x00: (0x10,), 0x10: (0x20,), 0x20: ()}),
     ],
-    ids=["one block", "a branch", "a second predicate", "not reached", "a divergent warp", "a guarded exit"],
+    ids=[
+        "one block",
+        "a branch",
+        "a second predicate",
+        "not reached",
+        "a divergent warp",
+        "a guarded exit",
+        "an exit by a predicate",
+    ],
 )
 def test_a_branch_ends_a_block_and_begins_two(rows: tuple[str, ...], expected: dict[int, tuple[int, ...]]) -> None:
     assert edges(graph(*rows)) == expected

@@ -33,7 +33,9 @@ int main(int count, char **arguments) {
   if (count == 5) return mixed<<<1, 64>>>((float *)strtoull(arguments[2], 0, 0)), 0;
   auto values = (const float *)strtoull(arguments[1], 0, 0);
   auto sums = (float *)strtoull(arguments[2], 0, 0);
+  if (count == 6) cudaMemsetAsync(sums + 8, atoi(arguments[4]), atoi(arguments[5]), 0);
   add<<<1, 32>>>(values, sums, 0.5f);
+  if (count == 6) return 0;
   scale<float><<<1, 32, 128>>>(sums);
   add<<<1, count == 3 ? 32 : 64>>>(values, sums, 0);
 }
@@ -56,6 +58,15 @@ SUMS = Array(2 << 32, bytes(128), writable=True)
 def test_each_launch_gets_what_those_before_it_left(program: HostProgram) -> None:
     (stored,) = program.run([VALUES.address, SUMS.address], [VALUES, SUMS])
     assert list(struct.unpack("<32f", stored)) == [2 * (31 - place + 0.5) + place for place in range(32)]
+
+
+def test_memory_is_set_between_launches(program: HostProgram) -> None:
+    ones = Array(SUMS.address, struct.pack("<32f", *[1] * 32), writable=True)
+    (stored,) = program.run([VALUES.address, ones.address, 1, 0, 16], [VALUES, ones])
+    assert list(struct.unpack("<32f", stored)) == [place + 0.5 + (not 8 <= place < 12) for place in range(32)]
+    for size, arrays in ((97, [VALUES, ones]), (16, [VALUES])):
+        with pytest.raises(SassError, match=f"sets {size} bytes at 0x200000020, which is no writable array"):
+            program.run([VALUES.address, ones.address, 1, 0, size], arrays)
 
 
 def test_races_are_found_in_each_launch(program: HostProgram) -> None:

@@ -44,6 +44,10 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("USEL.64 UR4,UR6,UR8,!UP2", {"ur6": 7, "ur7": 9, "ur8": 1}, {"ur4": 7, "ur5": 9}),
     ("SEL.64 R0,R2,R4,!P0", {"r2": 1, "r3": 2, "r4": 3, "p0": 1}, {"r0": 3, "r1": 0}),
     ("IMNMX.U64 PT,PT,R0,R2,R4,!PT,!PT", {"r2": 9, "r3": 1, "r4": 1, "r5": 2}, {"r0": 1, "r1": 2}),
+    ("IMNMX.U64 PT,PT,R0,R2,R4,PT,!PT", {"r2": 9, "r3": 1, "r4": 1, "r5": 1 << 31}, {"r0": 9, "r1": 1}),
+    ("IMNMX.S64 PT,PT,R0,R2,R4,PT,!PT", {"r2": 9, "r3": 1, "r4": 1, "r5": 1 << 31}, {"r0": 1, "r1": 1 << 31}),
+    ("UIMNMX.U64 UPT,UPT,UR4,UR4,UR10,UPT,!UPT", {"ur4": 5, "ur5": 7, "ur10": 4, "ur11": 7}, {"ur4": 4, "ur5": 7}),
+    ("IMNMX.S64 PT,PT,R0,R2,R4,!PT,!PT", {"r2": 9, "r3": 1, "r4": 1, "r5": 1 << 31}, {"r0": 9, "r1": 1}),
     ("IMAD.WIDE.U32.X R0,R2,0x3,R4,P0", {"r2": 0x80000000, "r4": 1, "p0": 1}, {"r0": 0x80000002, "r1": 1}),
     (
         "UIMAD.WIDE.U32.X UR4,UR5,UR17,UR6,UP1",
