@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fp4patch.cxx.tokens import Kind, Source, Token
+from fp4patch.cxx.tokens import CONTINUES, OPENS, Kind, Source, Token
 
 
 def block(source: Source, after: int) -> range | None:
@@ -67,7 +67,7 @@ def statements(source: Source) -> list[CodePart]:
             directive = token.directive
             if name in ("if", "ifdef", "ifndef"):
                 saved.append((list(scopes), list(head)))
-            elif name.startswith("el") and saved:
+            elif name in CONTINUES and saved:
                 finish(scope)
                 scopes, head = list(saved[-1][0]), list(saved[-1][1])
             elif name == "endif" and saved:
@@ -127,9 +127,9 @@ def functions(source: Source) -> Iterator[Function]:
             directive = source.directives[token.directive]
             if token.start != directive.start:
                 continue
-            if directive.name.startswith("if"):
+            if directive.name in OPENS:
                 saved.append((list(depth), list(head)))
-            elif directive.name.startswith("el") and saved:
+            elif directive.name in CONTINUES and saved:
                 depth, head = list(saved[-1][0]), list(saved[-1][1])
             elif directive.name == "endif" and saved:
                 saved.pop()
@@ -205,7 +205,7 @@ def bodies(source: Source) -> Iterator[tuple[int, int, str]]:
                 directive, name = of, names[of]
                 if name in ("if", "ifdef", "ifndef"):
                     saved.append((list(open_), head))
-                elif name.startswith("el") and saved:
+                elif name in CONTINUES and saved:
                     open_, head = list(saved[-1][0]), saved[-1][1]
                 elif name == "endif" and saved:
                     saved.pop()

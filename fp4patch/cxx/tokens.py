@@ -388,8 +388,9 @@ def occurrence(pattern: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(GAP.join(words) if len(words) == len(pattern) else "")
 
 
-_OPENS = frozenset({"if", "ifdef", "ifndef"})
-_CONTINUES = frozenset({"elif", "elifdef", "elifndef", "else"})
+OPENS = frozenset({"if", "ifdef", "ifndef"})
+CONTINUES = frozenset({"elif", "elifdef", "elifndef", "else"})
+"""Directives by their whole names: in a group that is skipped, any other word may stand behind ``#``."""
 
 
 def _conditionals(directives: Sequence[Directive]) -> tuple[Conditional, ...]:
@@ -397,9 +398,9 @@ def _conditionals(directives: Sequence[Directive]) -> tuple[Conditional, ...]:
     # Each open conditional: its finished branches, the opening of the current one, and the directives in that so far.
     open_: list[tuple[list[Branch], Directive, list[Directive]]] = []
     for directive in directives:
-        if directive.name in _OPENS:
+        if directive.name in OPENS:
             open_.append(([], directive, []))
-        elif directive.name in _CONTINUES or directive.name == "endif":
+        elif directive.name in CONTINUES or directive.name == "endif":
             if not open_:
                 raise LexError(f"#{directive.name} without an #if", directive.line)
             branches, opening, body = open_.pop()

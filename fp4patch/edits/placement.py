@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fp4patch.core.arch import Arch
 from fp4patch.cxx.text import BOM, COMMENT
-from fp4patch.cxx.tokens import Conditional, Directive, Kind, Source, Token, words
+from fp4patch.cxx.tokens import CONTINUES, OPENS, Conditional, Directive, Kind, Source, Token, words
 from fp4patch.edits.asm import Statement
 from fp4patch.edits.refusal import Refusal
 
@@ -36,9 +36,9 @@ class Placement:
                 depth += (word == "(") - (word == ")")
             elif source.starts[at] == source.directives[directive].start:
                 name = source.directives[directive].name
-                if name.startswith("if"):
+                if name in OPENS:
                     at_if.append(depth)
-                elif name.startswith("el"):
+                elif name in CONTINUES:
                     depth = at_if[-1]
                 elif name == "endif":
                     at_if.pop()

@@ -65,3 +65,11 @@ def test_damaged_sources_never_raise_and_are_never_passed_over() -> None:
             if re.search(r'"[^"]*//', code):  # the rest of the PTX may have become a comment
                 continue
             assert "e2m1x2.f32" not in code, f"seed {seed}, {name}"
+
+
+def test_a_word_that_begins_as_a_conditional_s_is_none() -> None:
+    """In a group that is skipped, any word may stand behind ``#``; without a group it is an error of the compiler's."""
+    for before in ("#if 0\n#elsewhere\n#iffy\n#endif\n", "#elsewhere\n"):
+        for name, text in SOURCES:
+            found = [type(rewritten(EDIT, code, lambda _name: ENCODER, OPTIONS)[1]) for code in (text, before + text)]
+            assert found[0] == found[1], name
