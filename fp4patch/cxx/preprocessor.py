@@ -16,7 +16,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.lex_error import LexError
 from fp4patch.cxx.condition import holds
 from fp4patch.cxx.text import SPLICE
-from fp4patch.cxx.tokens import Source, lex
+from fp4patch.cxx.tokens import CONTINUES, OPENS, Source, lex
 
 _DEFINITION = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)")
 _WORDS = re.compile(r"\w+|\S")
@@ -155,11 +155,11 @@ class Preprocessor:
         size = len(file.text)
         self._own |= file.defined
         for begin, end, name, rest in file.directives:
-            if name in ("if", "ifdef", "ifndef"):
+            if name in OPENS:
                 state, why = self.condition(name, rest)
                 open_.append(EvaluatedConditional([EvaluatedBranch(end, size, state)], state, why))
                 every.append(open_[-1])
-            elif name in ("elif", "elifdef", "elifndef", "else", "endif") and open_:
+            elif (name in CONTINUES or name == "endif") and open_:
                 last = open_[-1]
                 last.branches[-1] = last.branches[-1]._replace(end=begin)
                 if name == "endif":

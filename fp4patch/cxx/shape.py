@@ -65,7 +65,7 @@ def statements(source: Source) -> list[CodePart]:
         if token.directive >= 0:
             name = names[token.directive] if token.directive != directive else ""
             directive = token.directive
-            if name in ("if", "ifdef", "ifndef"):
+            if name in OPENS:
                 saved.append((list(scopes), list(head)))
             elif name in CONTINUES and saved:
                 finish(scope)
@@ -203,7 +203,7 @@ def bodies(source: Source) -> Iterator[tuple[int, int, str]]:
         if of >= 0:
             if of != directive:
                 directive, name = of, names[of]
-                if name in ("if", "ifdef", "ifndef"):
+                if name in OPENS:
                     saved.append((list(open_), head))
                 elif name in CONTINUES and saved:
                     open_, head = list(saved[-1][0]), saved[-1][1]

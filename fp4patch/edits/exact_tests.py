@@ -254,8 +254,9 @@ def _in_cxx(text: str, gates: Set[str]) -> Iterator[tuple[int, bool]]:
         expressions = Expressions(source, statement.tokens).all()
         yield from ((line, False) for line in _of_statement(expressions, conditions))
         yield from ((line, False) for line in _pairs(expressions, conditions))
-        around = [test for head in statement.heads for test in _ifs(Expressions(source, head).all())]
-        yield from ((line, False) for line in _nested(around, _ifs(expressions), conditions))
+        if tests := [*_ifs(expressions)]:
+            around = [test for head in statement.heads for test in _ifs(Expressions(source, head).all())]
+            yield from ((line, False) for line in _nested(around, tests, conditions))
         cases.setdefault(statement.block, []).extend(_cases(source, statement))
         specializations += _specializations(source, statement.tokens)
     for of_block in cases.values():
@@ -346,8 +347,7 @@ def _nested(around: list[ast.expr], tests: Iterable[ast.expr], conditions: Condi
     As ``if (!minor)`` in the block of ``if (major == 12)``.
     """
     for test in tests:
-        before, within = (ast.BoolOp(ast.And(), several) for several in (around[-4:], [*around[-4:], test]))
-        if around and conditions.parts(within) and not conditions.parts(before) and not conditions.parts(test):
+        if conditions.parts_below(test, around) and not conditions.parts(test):
             yield _line(test)
         around = [*around, test]
 
@@ -627,23 +627,21 @@ class _Module:
                 self.found.add(node.lineno)
             passed = [(name, one) for one in node.args] + [(one.arg or "", one.value) for one in node.keywords]
             for about, value in passed:  # supported_compute_capability([120])
-                if is_subject(about) and self.conditions.lists_it_alone(value, one_is_enough=True):
-                    self.found.add(value.lineno)
-        elif (
-            isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp)
-            and node.lineno not in self.of_families
-            and self.conditions.lists_it_alone(node)
-        ):
+                if is_subject(about):
+                    self.listed(value, one_is_enough=True)
+        elif isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp):
+            self.listed(node)
+
+    def listed(self, node: ast.expr, *, one_is_enough: bool = False) -> None:
+        """Look whether a display has SM120 and not SM121, where it is not of families."""
+        if node.lineno not in self.of_families and self.conditions.lists_it_alone(node, one_is_enough=one_is_enough):
             self.found.add(node.lineno)
 
     def test(self, test: ast.expr, path: tuple[ast.expr, ...]) -> None:
         """Look at a condition: by itself, in what is in it, and in the branch that it is in."""
         places = {_line(place) for place in self.conditions.places(test)}
-        if not places and path:
-            within = ast.BoolOp(ast.And(), [*path[-4:], test])
-            before = ast.BoolOp(ast.And(), [*path[-4:]])
-            if self.conditions.parts(within) and not self.conditions.parts(before):
-                places.add(test.lineno)
+        if not places and self.conditions.parts_below(test, path):
+            places.add(test.lineno)
         self.found |= places
         for leaf in leaves(test):
             if not isinstance(leaf, ast.List | ast.Set | ast.Tuple | ast.Dict):

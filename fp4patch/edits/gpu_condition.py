@@ -561,6 +561,12 @@ class Conditions:
         has_arithmetic = any(isinstance(part, ast.BinOp | ast.Call) for part in ast.walk(node))
         return any(self._parts(node, scale) for scale in ((1, 10) if has_arithmetic else (1,)))
 
+    def parts_below(self, node: ast.expr, around: Sequence[ast.expr]) -> bool:
+        """Tell whether a condition parts the two together with the nearest ones around it, and these do not alone."""
+        nearest = [*around[-4:]]
+        within, before = (ast.BoolOp(ast.And(), several) for several in ([*nearest, node], nearest))
+        return bool(nearest) and self.parts(within) and not self.parts(before)
+
     def _parts(self, node: ast.AST, scale: int) -> bool:
         known: dict[int, Rows] = {}
         unknown: dict[str, list[int]] = {}

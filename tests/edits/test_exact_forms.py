@@ -409,6 +409,7 @@ NEAR = {
         "@supported_compute_capability([100, 120, 121])\ndef f(): pass\n",
         "@parametrize('width', [120])\ndef f(): pass\n",
         "f(width=[120], arch=arch)\n",
+        "x = is_device_capability_family([120])\n",
     ],
     "cmake": [
         *(
