@@ -11,6 +11,7 @@ compared with NumPy.
 import argparse
 import hashlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -27,6 +28,14 @@ sys.path.insert(0, str(ROOT))  # a checkout is enough, nothing need be installed
 from fp4patch.proof.toolchain import Toolchain, find_toolchain  # noqa: E402
 from fp4patch.sass import Array, Cubin, Launch, SassError, read_cubin  # noqa: E402
 
+# The kernel gives whole tiles to the blocks of the grid in turn, and divides K of the rest among them (STOCK). The change
+# of vllm#56064 gives whole tiles only; the report's excerpt does not say how many to a block if they do not come out even.
+STOCK = re.compile(r"  if \(global_mn_tiles > gridDim\.x\) \{\n(?:    .*\n)+?  \}\n")
+WHOLE = {
+    "down": "global_mn_tiles / gridDim.x",
+    "up": "div_ceil(global_mn_tiles, gridDim.x)",
+    "each": "div_ceil(global_mn_tiles - (int)blockIdx.x, gridDim.x)",
+}
 GROUP = 128
 SHARED = 101_376
 """Shared memory that a block of SM12x can have (``cudaDevAttrMaxSharedMemoryPerBlockOptin``)."""
@@ -35,8 +44,22 @@ SHARED = 101_376
 _TILING = re.compile(r"Li(?P<threads>\d+)ELi1ELi(?P<n>\d+)ELi(?P<k>\d+)ELb[01]E")
 
 
-def compiled(toolchain: Toolchain, vllm: Path, work: Path, arch: str, ptxas: Path | None, rows: int) -> Cubin:
-    """The kernels, as nvcc makes them, or as a ptxas makes them of nvcc's PTX."""
+def whole_tiles(vllm: Path, work: Path, tiles: str) -> Path:
+    """A directory of headers whose kernel divides no tile, ahead of the tree's on the path of includes."""
+    inside = "moe/marlin_moe_wna16"
+    shutil.copytree(vllm / "csrc" / inside, work / "whole" / inside, dirs_exist_ok=True)
+    header = work / "whole" / inside / "marlin_template.h"
+    changed, count = STOCK.subn(f"  part2_mn_tiles = 0;\n  part1_mn_iters = {WHOLE[tiles]};\n", header.read_text())
+    if count != 1:
+        raise SystemExit(f"{header} divides its tiles in another way: {count} places")
+    header.write_text(changed)
+    return work / "whole"
+
+
+def compiled(
+    toolchain: Toolchain, vllm: Path, work: Path, arch: str, source: str, *given: str, ptxas: Path | None = None
+) -> Cubin:
+    """The kernels of a source beside this file, as nvcc makes them, or as a ptxas makes them of nvcc's PTX."""
     patch = ROOT / "patches/vllm/e2m1-asm"
     probes = patch / "probes"
     include = [
@@ -49,15 +72,15 @@ def compiled(toolchain: Toolchain, vllm: Path, work: Path, arch: str, ptxas: Pat
     command = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-O3", "-w", "--expt-relaxed-constexpr", "-DNDEBUG"]
     command += [
         "-static-global-template-stub=false",
-        f"-DROWS_8={int(rows == 8)}",
         "-DTORCH_TARGET_VERSION=0",
+        *given,
         *(f"-I{path}" for path in include),
-        HERE / "marlin.cu",
+        HERE / source,
     ]
     virtual, colon, real = arch.partition(":")
-    cubin = work / "marlin.cubin"
+    cubin = work / f"{source}.cubin"
     if colon:
-        ptx = work / "marlin.ptx"
+        ptx = work / f"{source}.ptx"
         made = [*command, "-ptx", f"-arch=compute_{virtual}", "-o", ptx]
         subprocess.run([str(part) for part in made], check=True, env=dict(toolchain.environ))
         # Older assemblers take the same text as ISA 8.7, the one of CUDA 12.8: nothing in it is newer.
@@ -192,13 +215,18 @@ def main() -> int:
     parser.add_argument("--ptxas", type=Path)
     parser.add_argument("--blocks", type=int, nargs="+", default=[1, 2, 3, 4], help="blocks a multiprocessor")
     parser.add_argument("--rows", type=int, choices=(8, 16), default=8, help="tokens of a block")
+    parser.add_argument("--whole-tiles", choices=WHOLE, help="divide no tile: the change of vllm#56064")
     for name in ("vllm", "work"):
         parser.add_argument(name, type=Path)
     parser.add_argument("arch")
     parser.add_argument("shapes", nargs="+")
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
-    cubin = compiled(find_toolchain(), asked.vllm.resolve(), asked.work, asked.arch, asked.ptxas, asked.rows)
+    vllm = asked.vllm.resolve()
+    given = [f"-DROWS_8={int(asked.rows == 8)}"]
+    if asked.whole_tiles:
+        given.append(f"-I{whole_tiles(vllm, asked.work, asked.whole_tiles)}")
+    cubin = compiled(find_toolchain(), vllm, asked.work, asked.arch, "marlin.cu", *given, ptxas=asked.ptxas)
     whole = [run(cubin, asked.blocks, asked.rows, *map(int, shape.split(","))) for shape in asked.shapes]
     return int(not all(whole))
 
