@@ -28,8 +28,8 @@ sys.path.insert(0, str(ROOT))  # a checkout is enough, nothing need be installed
 from fp4patch.proof.toolchain import Toolchain, find_toolchain  # noqa: E402
 from fp4patch.sass import Array, Cubin, Launch, SassError, read_cubin  # noqa: E402
 
-# The kernel gives whole tiles to the blocks of the grid in turn, and divides K of the rest among them (STOCK). The change
-# of vllm#56064 gives whole tiles only; the report's excerpt does not say how many to a block if they do not come out even.
+# The kernel gives whole tiles to the blocks of the grid in turn, and divides K of the rest among them (STOCK). The
+# change of vllm#56064 gives whole tiles only. How many a block gets if they do not come out even, we do not know.
 STOCK = re.compile(r"  if \(global_mn_tiles > gridDim\.x\) \{\n(?:    .*\n)+?  \}\n")
 WHOLE = {
     "down": "global_mn_tiles / gridDim.x",
@@ -41,7 +41,7 @@ SHARED = 101_376
 """Shared memory that a block of SM12x can have (``cudaDevAttrMaxSharedMemoryPerBlockOptin``)."""
 
 # Example: Li256ELi1ELi8ELi8ELb1E
-_TILING = re.compile(r"Li(?P<threads>\d+)ELi1ELi(?P<n>\d+)ELi(?P<k>\d+)ELb[01]E")
+_TILING = re.compile(r"Li(?P<threads>\d+)ELi\dELi(?P<n>\d+)ELi(?P<k>\d+)ELb[01]E")
 
 
 def whole_tiles(vllm: Path, work: Path, tiles: str) -> Path:
@@ -118,32 +118,38 @@ def ordered(scales: NDArray[ml_dtypes.bfloat16]) -> bytes:
 def experts(sms: int, m: int, topk: int, n: int, k: int, rows: int) -> tuple[list[Array], NDArray[np.float64]]:
     """The arrays of a launch, in the order of the kernel's parameters, and the exact results."""
     rng = np.random.default_rng([m, topk, n, k])
-    count = m * topk  # each token has experts of its own, as in the reports: nearly every block has one row
+    pairs = m * topk  # of a token and an expert
+    # In small blocks each pair has an expert of its own, as in the reports; larger ones are nearly full.
+    count = pairs if rows <= 16 else max(topk, -(-pairs // (rows - 5)))
     x = rng.normal(size=(m, k)).astype(ml_dtypes.bfloat16)
     codes = rng.integers(0, 16, size=(count, k, n), dtype=np.uint8)
     scales = (rng.uniform(0.5, 1.5, size=(count, k // GROUP, n)) * 0.02).astype(ml_dtypes.bfloat16)
-    exact = np.empty((count, n))
+    exact = np.empty((pairs, n))
     for one in range(count):
         weight = (codes[one].astype(np.float32) - 8) * np.repeat(scales[one].astype(np.float32), GROUP, axis=0)
-        exact[one] = x[one // topk].astype(np.float64) @ weight.astype(ml_dtypes.bfloat16).astype(np.float64)
-    sorted_ids = np.full((count, rows), count, np.int32)  # padding is the number of pairs
-    sorted_ids[:, 0] = np.arange(count)
+        its = np.arange(one, pairs, count)
+        exact[its] = x[its // topk].astype(np.float64) @ weight.astype(ml_dtypes.bfloat16).astype(np.float64)
+    sorted_ids = np.full((count, rows), pairs, np.int32)  # padding is the number of pairs
+    sorted_ids.T[np.arange(pairs) // count, np.arange(pairs) % count] = np.arange(pairs)
     reduction = (2 if rows == 8 else 1) * min(n * sorted_ids.size, sms * 4 * rows * 256)  # max_c_tmp_size of ops.cu
     contents: list[bytes | None] = [x.tobytes(), b"".join(map(packed, codes))]
-    contents += [bytes(2 * count * n), bytes(4 * reduction), None, None, b"".join(map(ordered, scales)), None, None]
+    contents += [bytes(2 * pairs * n), bytes(4 * reduction), None, None, b"".join(map(ordered, scales)), None, None]
     contents += [sorted_ids.tobytes(), np.arange(count, dtype=np.int32).tobytes(), struct.pack("<i", sorted_ids.size)]
-    contents += [np.ones(count, np.float32).tobytes(), bytes(4 * 4 * sms)]
+    contents += [np.ones(pairs, np.float32).tobytes(), bytes(4 * 4 * sms)]
     return [
         Array((number + 1) << 36, content or b"", writable=number in (2, 3, 13))
         for number, content in enumerate(contents)
     ], exact
 
 
-def needed(k: int, n: int) -> int:
-    """Bytes of shared memory of a tile: get_kernel_cache_size of ``ops.cu``, and the 512 that it keeps free."""
-    of_b, reduced = 4 * k * n // 2, 16 * (n + 8) * 2
+def needed(m: int, n: int, k: int, group: int, indices: int) -> int:
+    """Bytes of shared memory of a tile: get_kernel_cache_size of ``ops.cu``, and the 512 that it keeps free.
+
+    ``m`` is a multiple of 16. ``indices`` are the bytes for a block's tokens, which a dense layer has none of.
+    """
+    of_b, reduced = 4 * k * n // 2, m * (n + 8) * 2
     largest = max(of_b, reduced, min(of_b, reduced) + n * 2)
-    return largest + 4 * 16 * k * 2 + 4 * n * 2 * -(-k // GROUP) + 16 * 16 + 512
+    return largest + 4 * m * k * 2 + 4 * n * 2 * -(-k // group) + indices + 512
 
 
 def parameters(cubin: Cubin, kernel: str, arrays: list[Array], topk: int, m: int, n: int, k: int) -> bytes:
@@ -182,7 +188,8 @@ def run(cubin: Cubin, blocks_each: list[int], rows: int, sms: int, m: int, topk:
         for blocks in blocks_each:
             given = parameters(cubin, kernel, arrays, topk, m, n, k)
             shared = SHARED // blocks - 1024 if blocks > 1 else SHARED
-            if needed(16 * int(tiling["k"]), 16 * int(tiling["n"])) > shared:
+            room = max(rows, 16)
+            if needed(room, 16 * int(tiling["n"]), 16 * int(tiling["k"]), GROUP, 16 * room) > shared:
                 continue
             size = (sms * blocks, 1, 1), (threads, 1, 1)
             given_arrays = tuple(array for array in arrays if array.content)
@@ -214,7 +221,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ptxas", type=Path)
     parser.add_argument("--blocks", type=int, nargs="+", default=[1, 2, 3, 4], help="blocks a multiprocessor")
-    parser.add_argument("--rows", type=int, choices=(8, 16), default=8, help="tokens of a block")
+    parser.add_argument("--rows", type=int, choices=(8, 16, 32, 48, 64), default=8, help="tokens of a block")
     parser.add_argument("--whole-tiles", choices=WHOLE, help="divide no tile: the change of vllm#56064")
     for name in ("vllm", "work"):
         parser.add_argument(name, type=Path)
@@ -223,7 +230,7 @@ def main() -> int:
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     vllm = asked.vllm.resolve()
-    given = [f"-DROWS_8={int(asked.rows == 8)}"]
+    given = [f"-DROWS={asked.rows}"]
     if asked.whole_tiles:
         given.append(f"-I{whole_tiles(vllm, asked.work, asked.whole_tiles)}")
     cubin = compiled(find_toolchain(), vllm, asked.work, asked.arch, "marlin.cu", *given, ptxas=asked.ptxas)

@@ -1,9 +1,9 @@
 """Run vLLM's Marlin for dense NVFP4 layers on a CPU: ``python docs/layers/marlin_dense.py VLLM WORK ARCH SHAPE ...``.
 
-VLLM, WORK and ARCH are those of ``marlin.py`` beside this file. A SHAPE is SMS,M,N,K: multiprocessors, tokens (up to 64,
-or a multiple of 64: what ``marlin.cu`` gives one launch), columns and rows of the weight. Each runs with each of the
-kernel's tilings for as many tokens. The arrays are as large as ``marlin.cu`` and ``marlin_utils_fp4.py`` make them, each
-alone in its address space, so that an access beyond an end is an error. Results are compared with NumPy.
+VLLM, WORK and ARCH are those of ``marlin.py`` beside this file. A SHAPE is SMS,M,N,K: multiprocessors, tokens (up to
+64, or a multiple of 64: what ``marlin.cu`` gives one launch), columns and rows of the weight. Each runs with each of
+the kernel's tilings for as many tokens. The arrays are as large as ``marlin.cu`` and ``marlin_utils_fp4.py`` make them,
+each alone in its address space, so that an access beyond an end is an error. Results are compared with NumPy.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-from marlin import SHARED, compiled, packed
+from marlin import SHARED, compiled, needed, packed
 from numpy.typing import NDArray
 
 from fp4patch.proof.toolchain import find_toolchain
@@ -67,13 +67,6 @@ def layer(sms: int, m: int, n: int, k: int) -> tuple[list[Array], NDArray[np.flo
     ], exact
 
 
-def needed(m: int, n: int, k: int) -> int:
-    """Bytes of shared memory of a tile: get_kernel_cache_size of ``marlin.cu``, and the 512 that it keeps free."""
-    of_b, reduced = 4 * k * n // 2, m * (n + 8) * 2
-    largest = max(of_b, reduced, min(of_b, reduced) + n * 2)
-    return largest + 4 * m * k * 2 + 4 * n * 2 * -(-k // GROUP) + 512
-
-
 def parameters(cubin: Cubin, kernel: str, arrays: list[Array], m: int, n: int, k: int) -> bytes:
     """MARLIN_KERNEL_PARAMS of ``kernel.h``: no bias, no atomics, a reduction in float32."""
     addresses = [struct.pack("<Q", array.address) for array in arrays]
@@ -101,7 +94,7 @@ def run(cubin: Cubin, sms: int, m: int, n: int, k: int) -> bool:
         rows, columns, depth = (16 * int(tiling[one]) for one in "mnk")
         if (tiling["rows_8"] == "1") != (m <= 8) or rows != min(-(-m // 16) * 16, 64):
             continue
-        if n % columns or k % depth or needed(rows, columns, depth) > SHARED:
+        if n % columns or k % depth or needed(rows, columns, depth, GROUP, 0) > SHARED:
             continue
         size = (sms, 1, 1), (int(tiling["threads"]), 1, 1)
         given = parameters(cubin, kernel, arrays, m, n, k)
