@@ -15,6 +15,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import ml_dtypes
@@ -168,12 +169,47 @@ def parameters(cubin: Cubin, kernel: str, arrays: list[Array], topk: int, m: int
     ]
     given += [*([struct.pack("<i", k // GROUP)] if older else []), *numbers, values[13], *flags]
     given += [struct.pack("<i", SHARED)] if len(places) > len(given) else []
+    return placed(places, given)
+
+
+def placed(places: Sequence[tuple[int, int]], given: list[bytes]) -> bytes:
+    """Values at the kernel's offsets, each of the kernel's size."""
     result = bytearray()
     for (offset, size), one in zip(places, given, strict=True):
         if len(one) != size:
             raise SassError(f"a parameter at {offset} has {size} bytes, where {len(one)} were expected")
         result = result.ljust(offset, b"\0") + one
     return bytes(result)
+
+
+def launched(
+    head: str,
+    cubin: Cubin,
+    kernel: str,
+    grid: tuple[tuple[int, int, int], tuple[int, int, int]],
+    given: bytes,
+    arrays: list[Array],
+    shared: int,
+    exact: NDArray[np.float64],
+) -> bool:
+    """Run one kernel, print what was found, and say whether its results are near the exact ones."""
+    held = tuple(array for array in arrays if array.content)
+    # Rows without a token are not copied to shared memory, and are read there. They must not matter.
+    launches = [Launch(*grid, given, held, poison=poison, shared=shared, unwritten=True) for poison in (1, 2)]
+    try:
+        (results, reduction, locks), (other, _, _) = (cubin.execute(kernel, launch) for launch in launches)
+    except SassError as error:
+        print(f"{head}: {error}; {error.help}", flush=True)  # noqa: T201 - a script reports what it found
+        return False
+    got = np.frombuffer(results, ml_dtypes.bfloat16).astype(np.float64).reshape(exact.shape)
+    error_of = np.abs(got - exact).max() / np.abs(exact).max()
+    unused = len(reduction) - len(reduction.rstrip(b"\0"))
+    digest = hashlib.sha256(results).hexdigest()[:12]
+    found = f"error {error_of:.4f}, c_tmp {len(reduction):,} bytes, the last {unused:,} unused"
+    found += ", locks are left" if any(locks) else ""
+    found += ", and what nothing wrote matters" if results != other else ""
+    print(f"{head}: {found}, {digest}", flush=True)  # noqa: T201
+    return bool(error_of < 0.01) and not any(locks) and results == other
 
 
 def run(cubin: Cubin, blocks_each: list[int], rows: int, sms: int, m: int, topk: int, n: int, k: int) -> bool:
@@ -191,28 +227,9 @@ def run(cubin: Cubin, blocks_each: list[int], rows: int, sms: int, m: int, topk:
             room = max(rows, 16)
             if needed(room, 16 * int(tiling["n"]), 16 * int(tiling["k"]), GROUP, 16 * room) > shared:
                 continue
-            size = (sms * blocks, 1, 1), (threads, 1, 1)
-            given_arrays = tuple(array for array in arrays if array.content)
-            # Rows without a token are not copied to shared memory, and are read there. They must not matter.
-            launches = [
-                Launch(*size, given, given_arrays, poison=poison, shared=shared, unwritten=True) for poison in (1, 2)
-            ]
+            grid = (sms * blocks, 1, 1), (threads, 1, 1)
             head = f"{sms},{m},{topk},{n},{k} tile {16 * int(tiling['n'])} x {16 * int(tiling['k'])}, {blocks} blocks"
-            try:
-                (results, reduction, locks), (other, _, _) = (cubin.execute(kernel, launch) for launch in launches)
-            except SassError as error:
-                print(f"{head}: {error}; {error.help}", flush=True)  # noqa: T201 - a script reports what it found
-                whole = False
-                continue
-            got = np.frombuffer(results, ml_dtypes.bfloat16).astype(np.float64).reshape(exact.shape)
-            error_of = np.abs(got - exact).max() / np.abs(exact).max()
-            unused = len(reduction) - len(reduction.rstrip(b"\0"))
-            digest = hashlib.sha256(results).hexdigest()[:12]
-            found = f"error {error_of:.4f}, c_tmp {len(reduction):,} bytes, the last {unused:,} unused"
-            found += ", locks are left" if any(locks) else ""
-            found += ", and what nothing wrote matters" if results != other else ""
-            print(f"{head}: {found}, {digest}", flush=True)  # noqa: T201
-            whole &= bool(error_of < 0.01) and not any(locks) and results == other
+            whole &= launched(head, cubin, kernel, grid, given, arrays, shared, exact)
     return whole
 
 

@@ -7,7 +7,6 @@ each alone in its address space, so that an access beyond an end is an error. Re
 """
 
 import argparse
-import hashlib
 import re
 import struct
 import sys
@@ -15,11 +14,11 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-from marlin import SHARED, compiled, needed, packed
+from marlin import SHARED, compiled, launched, needed, packed, placed
 from numpy.typing import NDArray
 
 from fp4patch.proof.toolchain import find_toolchain
-from fp4patch.sass import Array, Cubin, Launch, SassError
+from fp4patch.sass import Array, Cubin
 
 GROUP = 16
 GLOBAL_SCALE = 0.0625
@@ -73,12 +72,7 @@ def parameters(cubin: Cubin, kernel: str, arrays: list[Array], m: int, n: int, k
     sizes = [struct.pack("<i", one) for one in (m, n, k, k)]
     flags = [struct.pack("<?", flag) for flag in (False, False, True)]
     given = [*addresses[:9], *sizes, addresses[9], *flags, struct.pack("<i", SHARED)]
-    result = bytearray()
-    for (offset, size), one in zip(cubin.parameters(kernel), given, strict=True):
-        if len(one) != size:
-            raise SassError(f"a parameter at {offset} has {size} bytes, where {len(one)} were expected")
-        result = result.ljust(offset, b"\0") + one
-    return bytes(result)
+    return placed(cubin.parameters(kernel), given)
 
 
 def run(cubin: Cubin, sms: int, m: int, n: int, k: int) -> bool:
@@ -96,27 +90,10 @@ def run(cubin: Cubin, sms: int, m: int, n: int, k: int) -> bool:
             continue
         if n % columns or k % depth or needed(rows, columns, depth, GROUP, 0) > SHARED:
             continue
-        size = (sms, 1, 1), (int(tiling["threads"]), 1, 1)
+        grid = (sms, 1, 1), (int(tiling["threads"]), 1, 1)
         given = parameters(cubin, kernel, arrays, m, n, k)
-        held = tuple(array for array in arrays if array.content)
-        # Rows without a token are not copied to shared memory, and are read there. They must not matter.
-        launches = [Launch(*size, given, held, poison=poison, shared=SHARED, unwritten=True) for poison in (1, 2)]
         head = f"{sms},{m},{n},{k} tile {rows} x {columns} x {depth}"
-        try:
-            (results, reduction, locks), (other, _, _) = (cubin.execute(kernel, launch) for launch in launches)
-        except SassError as error:
-            print(f"{head}: {error}; {error.help}", flush=True)  # noqa: T201 - a script reports what it found
-            whole = False
-            continue
-        got = np.frombuffer(results, ml_dtypes.bfloat16).astype(np.float64).reshape(exact.shape)
-        error_of = np.abs(got - exact).max() / np.abs(exact).max()
-        unused = len(reduction) - len(reduction.rstrip(b"\0"))
-        digest = hashlib.sha256(results).hexdigest()[:12]
-        found = f"error {error_of:.4f}, c_tmp {len(reduction):,} bytes, the last {unused:,} unused"
-        found += ", locks are left" if any(locks) else ""
-        found += ", and what nothing wrote matters" if results != other else ""
-        print(f"{head}: {found}, {digest}", flush=True)  # noqa: T201
-        whole &= bool(error_of < 0.01) and not any(locks) and results == other
+        whole &= launched(head, cubin, kernel, grid, given, arrays, SHARED, exact)
     return whole
 
 
