@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from fp4patch.core.arch import PTX, Arch, elements, made_by
 from fp4patch.core.document import HIDDEN, Document
+from fp4patch.core.wording import shortened
 from fp4patch.doctor.readings import commands, files
 from fp4patch.doctor.readings.names import ListName, list_name
 from fp4patch.doctor.readings.reading import Command, Kind, Reading, Rewrite, Value
@@ -100,7 +101,7 @@ class BuildFile:
     rewrites: tuple[Rewrite, ...] = ()
     """What a script replaces in other files."""
     unread: str = ""
-    """Why it is not read, or the first line of it that is not; empty if all of it is."""
+    """Why it is not read, or what of it is not; empty if all of it is."""
 
 
 def of_command(place: str, command: Sequence[str], cuda: Version | None) -> Setting:
@@ -160,7 +161,7 @@ def read(path: str, text: str, cuda: Version, own: str = "") -> BuildFile:
         (others if is_other else mine).extend(_of_words(f"{path}:{command.line}", passed, str(command)))
         if not is_other:
             found.macros |= _macros(command)
-    unread = f"{path}:{found.unread[0][0]}: {found.unread[0][1]}" if found.unread else ""
+    unread = shortened(f"{path}:{line}: {why}" for line, why in found.unread)
     return BuildFile(
         tuple(_together(mine)),
         tuple(_together(others)),

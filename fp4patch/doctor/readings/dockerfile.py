@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from fp4patch.doctor.readings import shell
-from fp4patch.doctor.readings.grammar import line_of, named, nodes, root, text_of
+from fp4patch.doctor.readings.grammar import line_of, lines_of, named, nodes, root, text_of
 from fp4patch.doctor.readings.reading import EMPTY, Image, Kind, Read, Reading, Value, Variable, Variables, unknown
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _ESCAPE = re.compile(r"(?:#[^\n]*\n)*#\s*escape\s*=\s*`", re.IGNORECASE)
 # Example: <<-"EOF"
 _MARKER = re.compile(r"\d*<<-?\s*(['\"]?)\w+\1")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+# A line that ends without a backslash before another one.
+_UNENDED = re.compile(r"(?<!\\)\n\s*\S")
 _VALUE = "FP4PATCH_VALUE"
 """A name of ours, to which a text is assigned so that the shell's reader expands it."""
 
@@ -53,11 +56,23 @@ class _Dockerfile:
 
     def instruction(self, node: Node) -> None:
         """Follow one instruction."""
-        if node.type == "ERROR" or (node.has_error and node.type != "run_instruction"):
-            self.result.unread.append((line_of(node), "BuildKit does not read it so"))
+        rest = node.next_sibling
+        goes_on = rest is not None and rest.type == "ERROR" and line_of(rest) <= lines_of(node)[1]
+        is_damaged = goes_on or node.type == "ERROR" or (node.has_error and node.type != "run_instruction")
+        if is_damaged or (node.type == "env_instruction" and _UNENDED.search(_without_comments(node))):
+            self.result.skip(*lines_of(node), "BuildKit does not have it so")
+            if node.type != "from_instruction":
+                self._lose(node)
+                return
         run = getattr(self, f"_{node.type.removesuffix('_instruction')}", None) if node.is_named else None
         if run and node.type.endswith("_instruction"):
             run(node)
+
+    def _lose(self, node: Node) -> None:
+        """Know nothing from here on of the names in an instruction that is not read."""
+        for name in _NAME.findall(text_of(node)):
+            why = unknown(f"{name}, in an instruction that is not read")
+            self._variables[name] = Variable(why, line_of(node), exported=True, items=(why,))
 
     def _expanded(self, text: str, line: int) -> Value:
         """Return a text with the values of the variables in it."""

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 
+Lines = tuple[int, int]
+"""First and last line of a part of a text, from 1 on."""
+
+
 class NoReaderError(Exception):
     """The library that reads a language is not installed."""
 
@@ -53,6 +57,12 @@ def named(node: Node, name: str) -> Node:
 def line_of(node: Node) -> int:
     """Return the 1-based line of a node."""
     return int(node.start_point[0]) + 1
+
+
+def lines_of(node: Node) -> Lines:
+    """Return the lines of a node; one of which it has no character is none of them."""
+    first, last = line_of(node), int(node.end_point[0]) + 1
+    return first, last - 1 if last > first and not node.end_point[1] else last
 
 
 def nodes(node: Node, *types: str) -> Iterator[Node]:

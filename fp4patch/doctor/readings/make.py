@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from fp4patch.doctor.readings import shell
-from fp4patch.doctor.readings.grammar import line_of, named, nodes, root, text_of
+from fp4patch.doctor.readings.grammar import line_of, lines_of, named, nodes, root, text_of
 from fp4patch.doctor.readings.names import list_name
 from fp4patch.doctor.readings.reading import (
     UNKNOWN,
@@ -40,6 +40,13 @@ _DEEPEST = 24
 _FLAG = re.compile(r"(?:^|\s)-{1,2}(?:gencode|generate-code|arch|gpu-architecture|D\w)")
 _KINDS = {"?=": Kind.DEFAULT, "+=": Kind.APPENDED}
 _SILENT = ("info", "warning", "error")
+
+
+def _is_damaged(node: Node) -> bool:
+    """Return whether make refuses a line, or the grammar has it otherwise: as the begin of the next one."""
+    heads = [node.child_by_field_name("name"), *(child for child in node.children if child.type == "targets")]
+    is_long = any(head and re.search(r"(?<!\\)\n", text_of(head)) for head in heads)
+    return node.type == "ERROR" or is_long or (node.type == "variable_assignment" and node.has_error)
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,9 @@ class _Makefile:
 
     def _run(self, node: Node) -> None:
         kind = node.type
-        if kind == "variable_assignment" and node.child_by_field_name("target_or_pattern") is None:
+        if _is_damaged(node):
+            self._skip(node)
+        elif kind == "variable_assignment" and node.child_by_field_name("target_or_pattern") is None:
             value = node.child_by_field_name("value")
             self._assign(
                 text_of(named(node, "name")),
@@ -160,14 +169,17 @@ class _Makefile:
             self._rules.append((node, self._condition))
         elif kind == "function_call":
             self._expanded(text_of(node), {})
-        elif kind == "ERROR":
-            self.result.unread.append((self._line(node), "make does not read it so"))
-            for name in re.findall(r"([\w.-]+)\s*[:?+]*=", text_of(node)):
-                self.variables[name] = _Variable(
-                    (_Text(values=(unknown("a line that is not read"),)),), self._line(node)
-                )
         elif kind == "text":
             self._expanded(text_of(node), {})
+            if "$" not in text_of(node):  # which could be a rule
+                self._skip(node)
+
+    def _skip(self, node: Node) -> None:
+        """Pass over lines that are not read, after which nothing is known of what they assign."""
+        first, last = lines_of(node)
+        self.result.skip(self._before + first, self._before + last, "make does not have it so")
+        for name in re.findall(r"([\w.-]+)\s*[:?+]*=", text_of(node)):
+            self.variables[name] = _Variable((_Text(values=(unknown("a line that is not read"),)),), self._line(node))
 
     def _line(self, node: Node) -> int:
         return self._before + line_of(node)
@@ -307,6 +319,7 @@ class _Makefile:
                     replace(command, words=own, condition=both(command.condition, self._condition))
                 )
             self.result.used |= found.used
+            self.result.unread += found.unread
 
     # --- values
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from fp4patch.doctor.readings import shell
-from fp4patch.doctor.readings.grammar import line_of, named, root, text_of
+from fp4patch.doctor.readings.grammar import line_of, lines_of, named, root, text_of
 from fp4patch.doctor.readings.names import list_name
 from fp4patch.doctor.readings.reading import EMPTY, Kind, Read, Reading, Value, both, joined, unknown
 
@@ -42,7 +42,7 @@ class _Expression:
     def walk(self, node: Node, scope: Scope, condition: str) -> None:
         """Look at each attribute in an expression."""
         if node.type == "ERROR":
-            self.result.unread.append((line_of(node), "Nix does not read it so"))
+            self.result.skip(*lines_of(node), "Nix does not have it so")
             return
         if node.type in ("let_expression", "rec_attrset_expression"):
             scope = scope | _bindings(node)
@@ -74,6 +74,7 @@ class _Expression:
             found = shell.read(joined(values).text, line=line_of(given))
             self.result.commands += [replace(one, condition=both(one.condition, condition)) for one in found.commands]
             self.result.readings += [one.under(both(one.condition, condition)) for one in found.readings]
+            self.result.unread += found.unread
         elif any(_FLAG.match(value.text) for value in values):
             self.result.readings.append(Reading(name, values, line, condition=condition, group="words"))
 
@@ -111,6 +112,8 @@ class _Expression:
 
     def _values(self, node: Node, scope: Scope) -> tuple[Value, ...]:
         kind = node.type
+        if node.has_error:
+            return (unknown(text_of(node)[:60]),)
         if kind in ("string_expression", "indented_string_expression"):
             return (self._text(node, scope),)
         if kind in ("integer_expression", "float_expression"):

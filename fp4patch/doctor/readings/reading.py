@@ -204,6 +204,12 @@ class Read:
     rewrites: list[Rewrite] = field(default_factory=list)
     images: list[Image] = field(default_factory=list)
 
+    def skip(self, first: int, last: int, why: str) -> str:
+        """Note lines that are not read, and return what they are called."""
+        part = f"line {first}" if first == last else f"lines {first}-{last}"
+        self.unread.append((first, f"{part} not read: {why}"))
+        return part
+
     def add(self, other: Read) -> None:
         """Add what a part of the file says that is in another language."""
         self.readings += other.readings

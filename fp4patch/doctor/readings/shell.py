@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from fp4patch.doctor.readings.grammar import line_of, named, nodes, root, text_of
+from fp4patch.doctor.readings.damage import MARK, STATEMENTS, parsed
+from fp4patch.doctor.readings.grammar import line_of, named, nodes, text_of
 from fp4patch.doctor.readings.reading import (
     EMPTY,
     NO,
@@ -36,6 +36,7 @@ from fp4patch.doctor.readings.reading import (
     both,
     joined,
     merged,
+    texts,
     unknown,
 )
 
@@ -144,13 +145,15 @@ class _Shell:
         self._perhaps_local: frozenset[str] = frozenset()
         self._returned: list[Variables] = []
         """What branches of a function have left that return from it."""
+        self._doubt = ""
+        """On what everything depends, after lines that are not read."""
         self._rest = ""
         """On what the rest of a function depends, after these."""
         self._reads_nothing = False
         """True if the standard input is /dev/null."""
 
     def script(self, text: str, entries: Sequence[str] = ()) -> None:
-        self._run(_parsed(text))
+        self._text_of_script(text)
         for name in entries:
             if name in self._functions:
                 self._ended = ""
@@ -159,6 +162,17 @@ class _Shell:
             with self._kept(), self._under(f"{name} is called"):
                 self._ended = ""
                 self._call(name, None)
+
+    def _text_of_script(self, text: str) -> None:
+        """Run the statements of a text: those before lines that are not read, then the others under a condition."""
+        tree, not_read = parsed(text)
+        certain = [child for child in tree.children if not not_read or child.end_point[0] + 1 < not_read[0][0]]
+        self._block(certain)
+        if not_read and not self._ended:
+            for first, last in ((self._before + one, self._before + other) for one, other in not_read):
+                part = self.result.skip(first, last, "the grammar of bash does not have it so")
+                self._doubt = self._doubt or f"what is in {part}"
+            self._block(tree.children[len(certain) :])
 
     def program(self, words: list[Value], line: int) -> None:
         """Run a command that is given by its words."""
@@ -181,7 +195,7 @@ class _Shell:
     @property
     def _condition(self) -> str:
         """All that what is run depends on."""
-        return both(self._branch, self._rest)
+        return both(self._branch, self._rest, self._doubt)
 
     @contextmanager
     def _under(self, condition: str) -> Iterator[None]:
@@ -229,6 +243,16 @@ class _Shell:
                 unknown(f"{name}, {why}"), line, exported=exported, condition=self._condition
             )
 
+    def _skip(self, names: Iterable[Value], line: int) -> Truth:
+        """Pass over lines that are not read, after which nothing is known of the names in them."""
+        for name in texts(names):
+            lost = unknown(f"{name}, in lines that are not read")
+            self.variables[name] = Variable(
+                lost, line, exported=True, condition=self._condition, export_condition=self._condition
+            )
+        self.arguments = None
+        return UNKNOWN
+
     def _branches(self, condition: str, *branches: Callable[[], object]) -> None:
         """Run alternatives of which one is taken, and keep what all of them leave."""
         states, returned = [], list[Variables]()
@@ -266,12 +290,8 @@ class _Shell:
         """Run a statement."""
         if self._ended:
             return UNKNOWN
-        if node.type == "ERROR" or (node.has_error and node.type in _SIMPLE):
-            self.result.unread.append((self._line(node), "bash does not read it so"))
-            self._lose(_ASSIGNS.findall(text_of(node)), "in a line that is not read")
-            return UNKNOWN
         run = getattr(self, f"_{node.type}", None)
-        if run and node.type in _STATEMENTS:
+        if run and node.type in STATEMENTS:
             return run(node)  # type: ignore[no-any-return]
         status = YES
         children = node.children
@@ -647,26 +667,32 @@ class _Shell:
                     quoted = begin[:1] in "\"'\\"
                     reads, has_text = (Value(text_of(inside)) if quoted else self._inside(inside)), True
                 rest = [child for child in redirect.named_children if child.type in ("pipeline", "list", "command")]
+                behind = redirect.children_by_field_name("argument")
                 with self._reading_nothing(False):
-                    self._with(body, reads.text if has_text else "")
+                    self._with(body, reads.text if has_text else "", behind)
                 return self._all(rest) if rest else _RAN
         sources = [text_of(one) for one in node.named_children if one.type == "file_redirect" and "<" in text_of(one)]
+        behind = [
+            word
+            for one in node.named_children
+            if one.type == "file_redirect"
+            for word in one.children_by_field_name("destination")[1:]
+        ]
         nothing = bool(re.fullmatch(r"0?<\s*/dev/null", sources[-1])) if sources else self._reads_nothing
         with self._reading_nothing(nothing and not any(one.type.startswith("here") for one in node.named_children)):
-            return self._with(body, "")
+            return self._with(body, "", behind)
 
-    def _with(self, body: Node, reads: str) -> Truth:
+    def _with(self, body: Node, reads: str, behind: Sequence[Node] = ()) -> Truth:
+        """Run a statement with what it reads. ``behind``: words of a command that stand behind a redirection."""
         if body.type == "command":
-            return self._command(body, reads)
-        if body.type in ("compound_statement", "if_statement", "for_statement", "list"):
-            return self._run(body)
-        if body.type in _STATEMENTS:
+            return self._command(body, reads, behind)
+        if body.type in STATEMENTS:
             return self._run(body)
         return self._all([body])
 
     # --- commands
 
-    def _command(self, node: Node, reads: str = "") -> Truth:
+    def _command(self, node: Node, reads: str = "", behind: Sequence[Node] = ()) -> Truth:
         prefix = [child for child in node.children if child.type == "variable_assignment"]
         arguments: list[Node] = []
         words: list[Value] = []
@@ -677,6 +703,7 @@ class _Shell:
                 reads = self._text(child.named_children[-1]).text
             elif child.type not in ("file_redirect", "heredoc_redirect", "variable_assignment"):
                 arguments.append(child)
+        arguments += behind
         words += self._words(arguments)  # before the assignments in front of it
         before = dict(self.variables)
         for assignment in prefix:
@@ -694,6 +721,8 @@ class _Shell:
         if not words:
             return YES
         name = words[0].known
+        if name == MARK:
+            return self._skip(words[1:], line)
         if name in self._functions:
             return self._call(name, tuple(words[1:]))
         if name in _QUIET:
@@ -704,7 +733,8 @@ class _Shell:
             words = self._unwrapped(name, words[1:], own, line)
             name = words[0].known if words else ""
         exported = {key: one for key, one in self.variables.items() if one.exported}
-        text = reads if name in _SHELLS else ""
+        is_script = all(word.text.startswith("-") for word in words[1:]) or any(w.text == "-s" for w in words[1:])
+        text = reads if name in _SHELLS and is_script else ""
         if name in _SHELLS and len(words) > 2 and _RUNS_TEXT.fullmatch(words[1].text):
             if words[2].unknown:
                 self.result.unread.append((line, f"{words[2].unknown} in a text that {name} runs"))
@@ -759,7 +789,7 @@ class _Shell:
                 self.result.unread.append((line, f"eval {inner.text}"))
                 self._lose(_ASSIGNS.findall(inner.text), "by eval")
             else:
-                self._run(_parsed(inner.text))
+                self._text_of_script(inner.text)
         elif name == "read" and self._reads_nothing and all(word.isidentifier() or word == "-r" for word in texts):
             for word in [word for word in texts if word != "-r"] or ["REPLY"]:
                 self._assign(word, EMPTY, line)
@@ -996,52 +1026,10 @@ _BUILTINS = (
     "source",
     ".",
 )
-_SIMPLE = frozenset(
-    ("command", "variable_assignment", "variable_assignments", "declaration_command", "test_command", "unset_command")
-)
-_STATEMENTS = frozenset(
-    (
-        *_SIMPLE,
-        "comment",
-        "subshell",
-        "pipeline",
-        "negated_command",
-        "compound_statement",
-        "do_group",
-        "list",
-        "if_statement",
-        "case_statement",
-        "for_statement",
-        "c_style_for_statement",
-        "while_statement",
-        "function_definition",
-        "redirected_statement",
-    )
-)
 
 
 def _unescaped(text: str) -> str:
     return re.sub(r"\\([\"$`\\]|\n)", lambda found: "" if found[1] == "\n" else found[1], text)
-
-
-def _parsed(text: str) -> Node:
-    """Return the syntax tree of a script.
-
-    Assignments that end a line are ended by a semicolon: the grammar goes on to the next line.
-    """
-    source = text.encode()
-    while True:
-        tree = root("bash", source.decode())
-        ends = [
-            child.end_byte
-            for command in nodes(tree, "command")
-            for child, following in pairwise(command.children)
-            if child.type == "variable_assignment"
-            and b"\n" in source[child.end_byte : following.start_byte].replace(b"\\\n", b"")
-        ]
-        if not ends:
-            return tree
-        source = source[: ends[0]] + b";" + source[ends[0] :]
 
 
 def _is_empty(value: Value) -> Truth:

@@ -134,6 +134,7 @@ class _Document:
         self.result.readings += [replace(one, values=tuple(map(restored, one.values))) for one in found.readings]
         # The environment of a step is set by its file: the same list as a reading of its own.
         self.result.used |= found.used
+        self.result.unread += found.unread
 
 
 def _image(text: str) -> Value:

@@ -135,3 +135,47 @@ def test_an_argument_is_for_its_stage_and_the_environment_for_those_that_follow(
 def test_a_file_for_another_shell_is_not_read() -> None:
     assert read_dockerfile("# escape=`\nFROM x\nENV A=1\n", CUDA).unread
     assert read_dockerfile('FROM x\nSHELL ["cmd", "/S", "/C"]\nRUN set A=1\n', CUDA).unread
+
+
+DAMAGED = (
+    "FOO x",
+    "FOO x \\\n  ENV ARCHS=1",
+    "=======",
+    "{{ macro }}",
+    "}}",
+    "ENV =x",
+    "RUN probe )",
+    "RUN probe ) \\\n  && probe 9",
+    'RUN ["probe",',
+    "ARG",
+)
+"""Lines that BuildKit's parser takes, and that docker or the shell refuses."""
+
+
+def test_a_damaged_instruction_is_named_and_the_others_are_read() -> None:
+    seen = 0
+    for number in range(200):
+        text, chosen = Dockerfiles(number).text(), random.Random(number)
+        begins = [line for line, _ in enumerate(text.split("\n")[:-1], 1) if line in dict(by_buildkit(text)[0])]
+        if not begins:
+            continue
+        at, damage = chosen.choice(begins), chosen.choice(DAMAGED)
+        lines = text.split("\n")
+        mine = read_dockerfile("\n".join([*lines[: at - 1], damage, *lines[at - 1 :]]), CUDA)
+        without, more = read_dockerfile(text, CUDA), 1 + damage.count("\n")
+        where = f"file {number}, {damage!r} before line {at}:\n{text}\n{mine.unread}"
+        assert mine.unread, where
+        assert all(at <= line < at + more for line, _ in mine.unread), where
+        expected = [(one.name, one.line + more * (one.line >= at)) for one in without.readings]
+        assert [(one.name, one.line) for one in mine.readings] == expected, where
+        assert [str(one) for one in mine.commands] == [str(one) for one in without.commands], where
+        seen += 1
+    assert seen > 100
+
+
+@pytest.mark.parametrize("line", ["ENV ARCHS=1 MODE", "ENV ARCHS", "ENV ARCHS=1 =2"])
+def test_nothing_is_known_of_the_names_in_an_instruction_that_is_not_read(line: str) -> None:
+    read = read_dockerfile(f"FROM x\nENV ARCHS=12.0\nRUN probe 1\n{line}\nRUN probe 2 $ARCHS\n", CUDA)
+    assert read.unread[0][0] == 4
+    assert [(one.name, one.line) for one in read.readings] == [("ARCHS", 2)]
+    assert all(word.unknown for command in read.commands if command.line > 4 for word in command.words[2:])

@@ -5,7 +5,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from fp4patch.doctor.readings.make import _Makefile
+import pytest
+from packaging.version import Version
+
+from fp4patch.doctor.readings.make import _Makefile, read_make
 from fp4patch.doctor.readings.reading import joined
 
 FILES = 2000
@@ -139,3 +142,22 @@ def test_each_variable_is_what_make_makes_of_it(tmp_path: Path) -> None:
             assert " ".join(joined(values).text.split()) == made[name], f"{name} in file {number}:\n{text}"
     assert known > 2000
     assert known > unknown, (known, unknown)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("ARCH = 120\nfoo bar\nall:\n\tnvcc -arch=sm_$(ARCH)\n", 2),
+        ("ARCH = 120\nendif\nARCH = 121\nall:\n\tnvcc -arch=sm_$(ARCH)\n", 2),
+        ("<<<<<<< HEAD\nARCH = 121\nall:\n\tnvcc -arch=sm_$(ARCH)\n", 1),
+        ("ARCH = 120\nall:\n\tif x ); then nvcc; fi\n\tnvcc -arch=sm_$(ARCH)\n", 3),
+        ("ARCH = 120\nall:\n\tnvcc -arch=sm_$(ARCH)\n", 0),
+    ],
+)
+def test_lines_that_make_refuses_are_named(text: str, line: int, tmp_path: Path) -> None:
+    read = read_make(text, Version("13.0"))
+    assert (read.unread[0][0] if read.unread else 0) == line
+    (tmp_path / "Makefile").write_text(text)
+    made = subprocess.run(["make", "-n"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    shell = subprocess.run(["sh", "-n"], input=made.stdout, capture_output=True, text=True, check=False)
+    assert bool(made.returncode or shell.returncode) is bool(line)

@@ -15,6 +15,7 @@ from fp4patch.doctor.readings.reading import Command
 SCRIPTS = 500
 FIRST = 1500
 """Number of the first one. Others than these are not all read right yet."""
+FIRST_DAMAGED = 0
 NAMES = ("ARCHS", "LIST", "FLAGS", "MODE", "ONE")
 PROBE = r"""
 #include <stdio.h>
@@ -210,7 +211,8 @@ def by_bash(probe: Path, folder: Path, scripts: Mapping[int, str]) -> dict[int, 
     driver = 'for number; do export PROBE_LOG="$number.log"; (. "./$number.sh"); done'
     command = ["bash", "-c", driver, "bash", *map(str, scripts)]
     environment = {"PATH": f"{probe.parent}:/usr/bin:/bin"}
-    subprocess.run(command, env=environment, cwd=folder, stderr=subprocess.DEVNULL, timeout=300, check=False)
+    nothing = subprocess.DEVNULL
+    subprocess.run(command, env=environment, cwd=folder, stdin=nothing, stderr=nothing, timeout=300, check=False)
     return {number: recorded(folder / f"{number}.log") for number in scripts}
 
 
@@ -390,3 +392,146 @@ if [[ $LIST ]]; then probe 7; fi
 def test_a_test_has_groups_and_words_alone(probe: Path, tmp_path: Path) -> None:
     seen = agrees(probe, tmp_path, GROUPS)
     assert seen["conditional"] <= 1, seen
+
+
+DAMAGED = (
+    "probe 990 )",
+    "fi",
+    "then",
+    "done",
+    "esac",
+    "}",
+    "else",
+    ";; x",
+    "& x",
+    "{{ macro }}",
+    "MODE=${ONE@@}",
+    "coproc cat",
+    "time { :; }",
+    "if [ x ) ]; then",
+    "echo 'open",
+    'echo "open',
+    "cat <<EOF )",
+    "(",
+    "{",
+    "case x in",
+    "for x in a b; do",
+    "while false; do",
+    "f() {{",
+    "a=(1 2",
+    "a=(1 )2)",
+    "echo $(",
+    "export LIST=12.0 )",
+    "probe 991 \\\n ) x",
+    "@@MACRO@@ (x)",
+    "<<<<<<< HEAD",
+    "=======",
+    "{% if x %}",
+    "export MODE=`",
+    "set -a )",
+    "true &&",
+    "|| true",
+    "select x",
+    "[[ a == ) ]]",
+    "if true; then fi",
+    "f() ( )",
+)
+"""Lines that bash refuses, or that its grammar for tree-sitter does not have."""
+ENDS = (" )", " fi", " ;;", " (", "; fi", " }", " {", " ${", '"', "'", " `")
+
+
+def damaged(number: int) -> str:
+    """Return a script to which a line is added anywhere, or the end of a line."""
+    lines = Scripts(FIRST + number % SCRIPTS).text().split("\n")[:-1]
+    chosen = random.Random(number)
+    at = chosen.randrange(len(lines))
+    if chosen.random() < 0.5:
+        lines.insert(at, chosen.choice(DAMAGED))
+    else:
+        lines[at] += chosen.choice(ENDS)
+    return "\n".join(lines) + "\n"
+
+
+def test_what_stands_before_damaged_lines_is_certain_and_what_follows_is_not(probe: Path, tmp_path: Path) -> None:
+    scripts = {number: damaged(number) for number in range(FIRST_DAMAGED, FIRST_DAMAGED + SCRIPTS)}
+    seen: Counter[str] = Counter()
+    known: Counter[str] = Counter()
+    for number, runs in by_bash(probe, tmp_path, scripts).items():
+        read = shell.read(scripts[number])
+        if any("grammar" not in why for _, why in read.unread):
+            continue  # of another reason: `set -a` under a condition
+        where = f"script {number}:\n{scripts[number]}{read.unread}"
+        commands: dict[str, list[Command]] = {}
+        for command in read.commands:
+            if command.program == "probe":
+                commands.setdefault(command.words[1].text, []).append(command)
+        for key, ran in runs.items():
+            mine = commands.get(key, [])
+            assert mine or read.unread, f"{where}\nprobe {key} is not read"
+            if not mine or any(command.condition for command in mine):
+                seen["declared"] += 1
+                continue
+            assert len(mine) == len(ran), f"{where}\nprobe {key} ran {len(ran)} times, and not {len(mine)}"
+            for command, (words, environment) in zip(mine, ran, strict=True):
+                wrong = disagreement(command, words, environment, known)
+                assert not wrong, f"{where}\nprobe {key}: {wrong}"
+                seen["certain"] += 1
+        for key, mine in commands.items():
+            assert key in runs or any(command.condition for command in mine), f"{where}\nprobe {key} did not run"
+        seen["damaged"] += bool(read.unread)
+    assert seen["damaged"] > SCRIPTS / 2, seen
+    assert seen["certain"] > 3 * seen["declared"], seen
+
+
+def test_what_follows_a_line_that_is_not_read_is_read_under_a_condition() -> None:
+    lines = ("export LIST=12.0", "make", "{{ macro LIST }}", "ONE=12.1a", 'make $ONE "$LIST"', "export FLAGS=$ONE")
+    read = shell.read("\n".join(lines))
+    first, second = read.commands
+    assert first.environment["LIST"].value.known == "12.0"
+    assert not first.condition
+    assert read.unread == [(3, "line 3 not read: the grammar of bash does not have it so")]
+    assert second.words[1].known == "12.1a"
+    assert second.words[2].known is None  # the line can set it
+    assert second.condition == "what is in line 3"
+    assert [(one.name, one.condition) for one in read.readings] == [("LIST", ""), ("FLAGS", "what is in line 3")]
+
+
+@pytest.mark.parametrize(
+    ("script", "unread"),
+    [
+        ("make\nif a ); then\n  make LIST=1\nfi\nmake ONE=1\n", "lines 2-4"),
+        ("make\nif a; then\n  make LIST=1\n", "lines 2-3"),
+        ("make\ncat <<EOF )\nmake LIST=1\nEOF\n", "lines 2-5"),
+        ("make\necho 'open\nmake LIST=1\n", "lines 2-4"),
+        ("make\nf() {\n  x )\n  make ONE=1\n}\nf\n", "line 3"),
+        ("make\nmake LIST=1 && \\\n  x )\nmake ONE=1\n", "lines 2-3"),
+        ("make; make ONE=1; x )\nmake ONE=1", "line 1"),
+    ],
+)
+def test_a_construct_whose_head_or_end_is_damaged_is_not_read(script: str, unread: str) -> None:
+    read = shell.read(script)
+    assert [why.partition(" not")[0] for _, why in read.unread] == [unread]
+    texts = [" ".join(word.text for word in command.words) for command in read.commands]
+    assert "make LIST=1" not in texts
+    assert all(command.condition for command in read.commands if len(command.words) > 1)
+
+
+def test_what_never_runs_is_not_named_as_unread() -> None:
+    assert not shell.read("make\nexit 0\n\x01\x02 ) ( binary\n").unread
+
+
+def test_a_word_behind_a_redirection_is_the_commands(probe: Path, tmp_path: Path) -> None:
+    agrees(probe, tmp_path, "probe >/dev/null 1 a 2>&1 b\nprobe <<'EOF' 2 c\nx\nEOF\n")
+
+
+def test_hostile_text_ends() -> None:
+    for text in (
+        "(" * 300,
+        "if x; then\n" * 300,
+        ")\n" * 400,
+        '"\n' * 301,
+        "\\\n" * 200,
+        "case x in\n" * 200,
+        "`" * 99,
+    ):
+        assert shell.read(f"make\n{text}").unread or text.startswith("\\")
