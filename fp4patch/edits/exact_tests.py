@@ -10,10 +10,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -22,33 +20,27 @@ from fp4patch.core.lex_error import LexError
 from fp4patch.core.release import covers
 from fp4patch.core.table import Globs, Identifier, Specifier
 from fp4patch.core.tree_path import not_built
-from fp4patch.cxx.literals import integer
-from fp4patch.cxx.tokens import Source, lex
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cmake_expression import read_condition
-from fp4patch.edits.cxx_expression import Expressions
+from fp4patch.edits.exact_cxx import in_cxx
 from fp4patch.edits.gpu_condition import (
-    ARCHS,
     Conditions,
-    Gpu,
-    Target,
-    Unknown,
-    conditions_in,
+    Function,
     is_condition,
+    is_nothing,
     is_subject,
     leaves,
-    named,
+    other_than,
+    put,
+    uses,
 )
 from fp4patch.edits.look import Look, words_of
 from fp4patch.edits.operation import PatchedTree, Place, Search
 from fp4patch.edits.promise import Promise
-from fp4patch.edits.python_source import Module
 from fp4patch.edits.python_source import read as read_module
 
 BECAUSE = "a test for exactly SM120 that no edit is for: SM121 may be left out there"
 LANGUAGES = ("c++", "python", "cmake")
-_OF_TARGETS = {"__CUDA_ARCH__", "__CUDA_ARCH_SPECIFIC__", "__CUDA_ARCH_FAMILY_SPECIFIC__"}
-"""What nvcc defines for any target; TransformerEngine defines them for older ones."""
 _NUMBER = re.compile(rb"12(?<!\w12)(?:00?(?:[af]|[uUlLzZ]{1,3})?\b|10?[uUlLzZ]{0,3}\b|\s*,\s*0\b|\.0[af]?\b|\b)")
 """Every such test has one of these numbers. A pattern that begins with text is searched ten times as fast."""
 _HITS = _NUMBER.finditer
@@ -67,6 +59,10 @@ _TESTED = re.compile(
     | [-^] \s* \(* 1200?\b                    # !(arch - 120)
     | (?:[aA]rch|ARCH|[sS][mM]|cc|CC|[cC]ap|CAP|ell|120|[gG]pu|GPU|arget|ARGET|ONLY)\w* \s* = \s* 1200?\b
     | "12
+    | (?:push|emplace|insert) \w* \( [\s{]* 120\b
+    | " [^"\n]* [;,|\s] 120 [;,|\s"]                # "90;120"
+    | [A-Z_]{2} \w* \( \s* (?:\w+ \s* , \s*)? 1200?\b  # IS(arch, 120)
+    | (?:arch|sm|cc|cap) \w* \s* , \s* 12[01]\b    # equal(arch, 120)
     """,
     re.VERBOSE,
 ).search
@@ -82,7 +78,7 @@ _WRITTEN = re.compile(
 _HIT_NAME = re.compile(
     rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|[AFaf]?_ENABLED|(?!\w{2}))"
 ).search
-_NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|\bcc\b|gpu").search
+_NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|(?<![a-z])cc(?![a-z])|gpu").search
 
 
 _SPELLED = ("sm", "sm_", "SM", "SM_", "compute_")
@@ -141,7 +137,9 @@ _REWRITTEN = (
     _rewritten(rb"\b1['_]?2['_]?[01]", "1'2", "1_2", "12'0", "12_0"),
     Look(
         words_of(
-            *((twelve, minor) for twelve in ("0xc", "0xC", "014", "0b1100", "0o14") for minor in ("inor", "second"))
+            ("12000", "inor"),
+            *((twelve, "inor", "ajor") for twelve in ("= 12", "== 12,", "==12,", "!= 12,", "!=12,")),
+            *((twelve, minor) for twelve in ("0xc", "0xC", "014", "0b1100", "0o14") for minor in ("inor", "second")),
         )
     ),
     _rewritten(rb"\\(?:x|u00|u\{|x\{|06|N)", "\\x3", "\\06", "\\u003", "\\x{3", "\\u{3", "\\N{DIGIT"),
@@ -221,293 +219,6 @@ def _in_cmake(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
             yield command.line, False
 
 
-# --- C++ --------------------------------------------------------------------------------------------------------------
-
-_CONDITIONS = frozenset(("if", "elif", "ifdef", "ifndef", "elifdef", "elifndef"))
-_ASKED = frozenset(("if", "constexpr", "while", "assert", "static_assert", "requires", "enable_if", "enable_if_t"))
-# Example: 0x78u
-_HIT_NUMBER = re.compile(r"(?i)0x[0-9a-f']+[ul]*|0b[01']+[ul]*|0[0-7']+[ul]*|1'?2[0-9']*[ul]*")
-_VALUES = frozenset((12, 120, 121, 1200, 1210))
-
-
-def _in_cxx(text: str, gates: Set[str]) -> Iterator[tuple[int, bool]]:
-    source = lex(text)
-    words = source.words
-    values = _constants(words)
-    about = {name for name, value in values.items() if value in _VALUES} - _OF_TARGETS
-    conditions = Conditions({name: ast.Constant(value) for name, value in values.items() if name not in _OF_TARGETS})
-    for at in [at for at, word in enumerate(words) if word in gates]:
-        if words[at + 1 : at + 2] == ("<",) and source.is_live(source.starts[at]):
-            yield source.line(source.starts[at]), True
-    hits = {at for at in range(len(words)) if _is_hit(words, at, about)}
-    if not hits:
-        return
-    for directive in source.directives:
-        span = range(bisect_left(source.starts, directive.start), bisect_left(source.starts, directive.stop))
-        if not hits.isdisjoint(span) and source.is_live(directive.start):
-            yield from ((line, False) for line in _of_directive(source, directive.name, span, conditions))
-    cases: dict[int, list[tuple[ast.expr, ast.expr, int]]] = {}
-    specializations: list[tuple[str, ast.expr, int]] = []
-    for statement in _statements(source, hits):
-        if not source.is_live(source.starts[statement.tokens[0]]):
-            continue
-        expressions = Expressions(source, statement.tokens).all()
-        yield from ((line, False) for line in _of_statement(expressions, conditions))
-        yield from ((line, False) for line in _pairs(expressions, conditions))
-        if tests := [*_ifs(expressions)]:
-            around = [test for head in statement.heads for test in _ifs(Expressions(source, head).all())]
-            yield from ((line, False) for line in _nested(around, tests, conditions))
-        cases.setdefault(statement.block, []).extend(_cases(source, statement))
-        specializations += _specializations(source, statement.tokens)
-    for of_block in cases.values():
-        tests = [ast.Compare(subject, [ast.Eq()], [value]) for subject, value, _ in of_block]
-        if any(conditions.value(value) in (121, 1210, Target(121)) for _, value, _ in of_block):
-            continue
-        yield from ((line, False) for test, (*_, line) in zip(tests, of_block, strict=True) if conditions.parts(test))
-    yield from ((line, False) for line in _specialized(specializations, conditions))
-
-
-def _is_hit(words: Sequence[str], at: int, names: Set[str]) -> bool:
-    """Tell whether a token may be of a test: a number by its value, a string or a name by its text."""
-    word = words[at]
-    if word in names:
-        return True
-    first = word[0]
-    if first.isdecimal():
-        if _HIT_NUMBER.fullmatch(word) and integer(word) in _VALUES:
-            return True
-        return at > 1 and words[at - 1] in _SUMS and (words[at - 2][0].isdecimal() or words[at - 2] == "<")
-    if word[-1] == '"':
-        return "12" in word or "\\" in word or (at > 0 and words[at - 1][-1] == '"')
-    return ("12" in word and named(word) is not None) or _MINOR_NAME.fullmatch(word) is not None
-
-
-_SUMS = frozenset("+-*|<")
-_MINOR_NAME = re.compile(r"\w*[mM]inor\w*")
-
-
-def _constants(words: Sequence[str]) -> dict[str, int]:
-    """Return the names that a text gives a number, once."""
-    found: dict[str, int] = {}
-    for at, word in enumerate(words):
-        ends = at > 1 and words[at + 1 : at + 2] in ((";",), (",",), ("}",), ("#",), ())
-        if not word[0].isdecimal() or not (ends or words[max(0, at - 2) : at - 1] == ("define",)):
-            continue
-        name = words[at - 2] if words[at - 1] == "=" else words[at - 1] if words[at - 2] == "define" else ""
-        value = integer(word)
-        if name.isidentifier() and value is not None:
-            found[name] = value if name not in found or found[name] == value else -1
-    return {name: value for name, value in found.items() if value >= 0}
-
-
-def _of_directive(source: Source, name: str, span: range, conditions: Conditions) -> Iterator[int]:
-    behind = span[2:]
-    line = source.line(source.starts[span[0]])
-    if name in _CONDITIONS:
-        found = Expressions(source, behind).all()
-        condition = found[0] if len(found) == 1 else ast.BoolOp(ast.And(), found) if found else ast.Constant(0)
-        if name.endswith("ndef"):
-            condition = ast.UnaryOp(ast.Not(), condition)
-        yield from [line] * any(conditions.places(condition))
-    elif name == "define" and len(behind) > 1:
-        yield from _of_statement(Expressions(source, behind[1:]).all(), conditions)
-
-
-def _of_statement(expressions: Sequence[ast.expr], conditions: Conditions) -> Iterator[int]:
-    for expression in expressions:
-        for test in conditions_in(expression, _ASKED):
-            yield from (_line(place) for place in conditions.places(test))
-        for node in ast.walk(expression):
-            if isinstance(node, ast.Set):
-                keys = [
-                    element.elts[0] for element in node.elts if isinstance(element, ast.Set) and len(element.elts) == 2
-                ]
-                listed = ast.Set(keys) if keys and len(keys) == len(node.elts) else node  # {{90, f}, {120, g}}
-                if conditions.lists_it_alone(listed) and not _is_compared(expression, node):
-                    yield node.lineno
-            elif (
-                isinstance(node, ast.Name | ast.Attribute)
-                and named(_last(node)) == 120
-                and _last(node).startswith("NV_IS")
-            ):
-                names = {named(_last(other)) for other in ast.walk(expression)}
-                yield from [node.lineno] * (121 not in names)
-
-
-def _ifs(expressions: Sequence[ast.expr]) -> Iterator[ast.expr]:
-    """Yield the condition of each ``if`` of a statement, or of the head of a block."""
-    for expression in expressions:
-        if isinstance(expression, ast.Call) and _last(expression.func) in ("if", "constexpr") and expression.args:
-            yield expression.args[-1]
-
-
-def _nested(around: list[ast.expr], tests: Iterable[ast.expr], conditions: Conditions) -> Iterator[int]:
-    """Yield the lines of conditions that leave SM121 out together with those around them.
-
-    As ``if (!minor)`` in the block of ``if (major == 12)``.
-    """
-    for test in tests:
-        if conditions.parts_below(test, around) and not conditions.parts(test):
-            yield _line(test)
-        around = [*around, test]
-
-
-def _line(node: ast.AST) -> int:
-    return int(getattr(node, "lineno", 0))
-
-
-def _last(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _is_compared(expression: ast.expr, node: ast.AST) -> bool:
-    """Tell whether a display is compared with something, which is a test of its own."""
-    return any(
-        isinstance(test, ast.Compare) and any(part is node for part in ast.walk(test)) for test in ast.walk(expression)
-    )
-
-
-def _pairs(expressions: Sequence[ast.expr], conditions: Conditions) -> Iterator[int]:
-    """Yield the lines of pairs that are the capability 12.0, in a statement about one."""
-    compared = {id(part) for e in expressions for test in conditions_in(e, _ASKED) for part in ast.walk(test)}
-    for expression in expressions:
-        for node in ast.walk(expression):
-            if id(node) not in compared and isinstance(node, ast.Call | ast.Set | ast.Tuple):
-                value = conditions.value(node)
-                is_pair = isinstance(value, tuple) and not isinstance(value, Unknown | Gpu | Target)
-                if is_pair and value == (12, 0) and any(map(is_subject, _names(expressions))):
-                    yield node.lineno
-                    break
-
-
-def _names(expressions: Sequence[ast.expr]) -> Iterator[str]:
-    for expression in expressions:
-        yield from filter(None, map(_last, ast.walk(expression)))
-
-
-class _Statement(NamedTuple):
-    """Tokens of a statement, or of the head of a block. ``block``: the number of the block it is in. ``heads``: the
-    tokens of the heads of the blocks around it, the outermost first."""
-
-    tokens: Sequence[int]
-    block: int
-    heads: Sequence[Sequence[int]]
-
-
-_OF_BLOCKS = frozenset(("struct", "class", "namespace", "union", "enum", "extern"))
-_BEFORE_BLOCKS = frozenset(("else", "do", "try", "const", "override", "noexcept", "final", "mutable"))
-
-
-def _statements(source: Source, hits: Set[int]) -> Iterator[_Statement]:  # noqa: PLR0912 - a branch for each mark
-    """Yield the statements with a hit; braces of a value are part of one."""
-    words, directives = source.words, source.directive_of
-    blocks: list[tuple[int, Sequence[int], list[int], list[str]]] = [(0, (), [], [])]
-    number = 0
-
-    def is_wanted(tokens: Sequence[int]) -> bool:
-        if not hits.isdisjoint(tokens):
-            return True
-        return bool(tokens) and words[tokens[0]] == "template" and any(words[at][0].isdecimal() for at in tokens)
-
-    def heads() -> Sequence[Sequence[int]]:
-        return [head for _, head, *_ in blocks if head]
-
-    for at, word in enumerate(words):
-        if directives[at] >= 0:
-            continue
-        block, _, tokens, opened = blocks[-1]
-        if word == "{":
-            previous = words[tokens[-1]] if tokens else ""
-            is_value = (
-                opened[-1:] == ["{"]
-                or previous in ("=", ",", "(", "return", "<", "?", ":", "]")
-                or (
-                    (previous[:1].isalpha() or previous[:1] in ("_", ">"))
-                    and previous not in _BEFORE_BLOCKS
-                    and _OF_BLOCKS.isdisjoint(words[token] for token in tokens)
-                )
-            )
-            if is_value and tokens:
-                opened.append("{")
-                tokens.append(at)
-                continue
-            number += 1
-            head = tuple(tokens)
-            if not opened:
-                if is_wanted(tokens):
-                    yield _Statement(head, block, heads())
-                tokens.clear()
-            blocks.append((number, head, [], []))
-            continue
-        if word == "}" and not opened:
-            if is_wanted(tokens):
-                yield _Statement(tuple(tokens), block, heads())
-            tokens.clear()
-            if len(blocks) > 1:
-                blocks.pop()
-            continue
-        if word == ";" and "(" not in opened:
-            opened.clear()
-            if is_wanted(tokens):
-                yield _Statement(tuple(tokens), block, heads())
-            tokens.clear()
-            continue
-        if word in ("(", "["):
-            opened.append("(")
-        elif word in (")", "]", "}") and opened:
-            opened.pop()
-        tokens.append(at)
-    for block, _, tokens, _ in blocks:
-        if is_wanted(tokens):
-            yield _Statement(tuple(tokens), block, ())
-
-
-def _cases(source: Source, statement: _Statement) -> Iterator[tuple[ast.expr, ast.expr, int]]:
-    """Yield what a ``switch`` is about, the value of a ``case`` of it, and the line."""
-    words = source.words
-    for number, at in enumerate(statement.tokens):
-        if words[at] != "case":
-            continue
-        value = Expressions(source, statement.tokens[number + 1 :]).ternary()
-        head = statement.heads[-1] if statement.heads else ()
-        switched = [number for number, at in enumerate(head) if words[at] == "switch"]
-        subject = Expressions(source, head[switched[-1] + 1 :]).ternary() if switched else None
-        if value is not None:
-            yield subject or ast.Name("unknown"), value, source.line(source.starts[at])
-
-
-def _specializations(source: Source, tokens: Sequence[int]) -> Iterator[tuple[str, ast.expr, int]]:
-    """Yield name, argument and line of each argument of a specialization of a template."""
-    words = source.words
-    if [words[at] for at in tokens[:2]] != ["template", "<"]:
-        return
-    depth = number = 0
-    for number, at in enumerate(tokens[1:], 1):  # noqa: B007 - where it ends
-        depth += (words[at] == "<") - (words[at] == ">")
-        if not depth:
-            break
-    for expression in Expressions(source, tokens[number + 1 :], declares=True).all():
-        for node in ast.walk(expression):
-            if isinstance(node, ast.Call) and node.args and not isinstance(node.func, ast.Call):
-                yield from ((_last(node.func), argument, node.lineno) for argument in node.args)
-                return
-
-
-def _specialized(found: Sequence[tuple[str, ast.expr, int]], conditions: Conditions) -> Iterator[int]:
-    """Yield the lines of specializations for SM120 of templates that have none for SM121."""
-    numbers: dict[str, list[tuple[int, int, bool]]] = {}
-    for name, argument, line in found:
-        value = conditions.value(argument)
-        if isinstance(value, Target) or type(value) is int:
-            number = value.number if isinstance(value, Target) else value // 10 if value >= 700 else value
-            numbers.setdefault(name, []).append((number, line, isinstance(value, Target)))
-    for name, several in numbers.items():
-        of_gpus = {number for number, *_ in several}
-        about = is_subject(name) or (len(of_gpus) > 1 and of_gpus <= ARCHS)
-        if 121 not in of_gpus:
-            yield from (line for number, line, by_name in several if number == 120 and (by_name or about))
-
-
 # --- Python -----------------------------------------------------------------------------------------------------------
 
 
@@ -518,13 +229,22 @@ _ASKING = frozenset(("is_device_capability", "startswith", "endswith", "match", 
 
 def _in_python(text: str, _gates: Set[str]) -> Iterator[tuple[int, bool]]:
     module, lines = read_module(text), text.split("\n")
-    names = _assigned(module)
-    conditions = Conditions(names)
-    about = {name for name, value in names.items() if isinstance(value, ast.Constant | ast.Tuple | ast.Subscript)}
-    hits = frozenset(_lines(text, _HIT_LINE + (rf"|\b(?:{'|'.join(map(re.escape, about))})\b" if about else "")))
-    reader = _Module(conditions, hits, of_families={at for at, line in enumerate(lines, 1) if "family" in line})
-    reader.walk(module.tree, ())
-    yield from ((line, False) for line in reader.found)
+    names = _assigned(module.nodes(""))
+    hits = _lines(text, _HIT_LINE)
+    about = {
+        name
+        for name, value in names.items()
+        if isinstance(value, ast.Subscript) or (isinstance(value, ast.Constant | ast.Tuple) and value.lineno in hits)
+    }
+    hits |= _lines(text, _any_name(about)) if about else set()
+    of_families = {at for at, line in enumerate(lines, 1) if "family" in line}
+    reader = _Module(Conditions(names, _functions(module.tree)), text, hits, of_families)
+    reader.scope(module.tree, names, ())
+    yield from ((line, False) for line in reader.lines())
+
+
+def _any_name(names: Iterable[str]) -> str:
+    return rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b"
 
 
 # As in `arch == 0x78`.
@@ -536,20 +256,22 @@ def _lines(text: str, pattern: str) -> set[int]:
     return {bisect_right(starts, found.start()) for found in re.finditer(pattern, text)}
 
 
-def _assigned(module: Module) -> dict[str, ast.expr]:
+def _assigned(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
     """Return the values of the names that are set once; a name of a pair is the part of what it is set to."""
     stored = Counter[str]()
     values: dict[str, ast.expr] = {}
-    for node in module.nodes(""):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             stored[node.id] += 1
         elif isinstance(node, ast.arg):
             stored[node.arg] += 1
+        elif isinstance(node, ast.AugAssign) and isinstance(node.value, ast.List | ast.Tuple | ast.Set | ast.Dict):
+            stored[getattr(node.target, "id", "")] -= 1  # it is the same list, with more in it
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
         value = getattr(node, "value", None)
-        if len(targets) != 1 or value is None or isinstance(value, ast.Compare | ast.BoolOp | ast.IfExp):
+        if len(targets) != 1 or value is None:
             continue
         if isinstance(targets[0], ast.Name):
             values[targets[0].id] = value
@@ -557,17 +279,85 @@ def _assigned(module: Module) -> dict[str, ast.expr]:
             for at, target in enumerate(targets[0].elts):
                 if isinstance(target, ast.Name) and not isinstance(value, ast.Tuple):
                     values[target.id] = ast.Subscript(value, ast.Constant(at))
-    return {name: value for name, value in values.items() if stored[name] == 1}
+    return {
+        name: value
+        for name, value in values.items()
+        if stored[name] == 1 and not isinstance(value, ast.Compare | ast.BoolOp | ast.IfExp)
+    }
+
+
+def _named_conditions(
+    nodes: Iterable[ast.AST], conditions: Conditions, is_hit: Callable[[ast.AST], bool]
+) -> dict[str, ast.expr]:
+    """Return the names that are set once, to a condition that is no test by itself, such as ``major == 12``."""
+    set_to: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            set_to.setdefault(node.targets[0].id, []).append(node.value)
+    alone = ((name, several[0]) for name, several in set_to.items() if len(several) == 1)
+    return {
+        name: value
+        for name, value in alone
+        if is_condition(value) and is_hit(value) and not uses(value, name) and conditions.may_be_named(value)
+    }
+
+
+def _functions(tree: ast.Module) -> dict[str, Function]:
+    """Return the functions that are one comparison, but for those that are a test by themselves."""
+    found = {}
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef) or node.decorator_list or len(node.body) != 1:
+            continue
+        (only,) = node.body
+        if isinstance(only, ast.Return) and only.value is not None and is_condition(only.value):
+            made = Function([one.arg for one in node.args.args], only.value)
+            if not Conditions({}).parts(made.body):
+                found[node.name] = made
+    return found
+
+
+_ENDED_BY = frozenset(("exit", "_exit", "abort", "skip", "fail", "xfail"))
+
+
+def _ends(several: Sequence[ast.stmt]) -> bool:
+    """Tell whether nothing behind these statements is reached from them."""
+    if not several:
+        return False
+    last = several[-1]
+    if isinstance(last, ast.If):
+        return _ends(last.body) and _ends(last.orelse)
+    called = last.value.func if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else None
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return isinstance(last, ast.Return | ast.Raise | ast.Continue | ast.Break) or name in _ENDED_BY
+
+
+def _is_other_value(several: Sequence[ast.stmt]) -> bool:
+    """Tell whether statements return something that is not no, or nothing."""
+    last = several[-1]
+    value = last.value if isinstance(last, ast.Return) else None
+    return value is not None and not is_nothing(value)
+
+
+_ADDS = frozenset(("append", "add", "extend", "update", "setdefault", "insert"))
 
 
 class _Module:
     """The tests in a module, in the lines that have something of one."""
 
-    def __init__(self, conditions: Conditions, hits: Set[int], of_families: Set[int]) -> None:
+    def __init__(self, conditions: Conditions, text: str, hits: Set[int], of_families: Set[int]) -> None:
         self.conditions = conditions
         self.of_families = of_families
+        self.text = text
         self.hits = sorted(hits)
         self.found: set[int] = set()
+        self.added: dict[str, list[tuple[object, int]]] = {}
+
+    def lines(self) -> Iterator[int]:
+        """Yield the lines of all tests that were found."""
+        yield from self.found
+        for added in self.added.values():
+            if not {121, (12, 1)} & {value for value, _ in added}:
+                yield from (line for value, line in added if value in (120, (12, 0)))
 
     def is_hit(self, node: ast.AST) -> bool:
         first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
@@ -583,41 +373,88 @@ class _Module:
             return
         if isinstance(node, ast.If | ast.While):
             self.test(node.test, path)
-            self.body(node.body, (*path, node.test))
-            self.body(node.orelse, (*path, ast.UnaryOp(ast.Not(), node.test)))
+            self.body(node.body, self.below(path, node.test))
+            self.body(node.orelse, self.below(path, other_than(node.test)))
         elif isinstance(node, ast.IfExp):
             self.test(node.test, path)
-            self.walk(node.body, (*path, node.test))
-            self.walk(node.orelse, (*path, ast.UnaryOp(ast.Not(), node.test)))
+            if is_nothing(node.body) and path:
+                self.other(node.test, path)
+            self.walk(node.body, self.below(path, node.test))
+            self.walk(node.orelse, self.below(path, other_than(node.test)))
         elif isinstance(node, ast.Assert):
             self.test(node.test, path)
-        elif isinstance(node, ast.comprehension):
-            self.walk(node.iter, path)
-            for condition in node.ifs:
-                self.test(condition, path)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            self.scope(node, _assigned(ast.walk(node)), path)
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            self.comprehension(node, path)
         elif isinstance(node, ast.Match):
             self.match(node, path)
         elif isinstance(node, ast.expr) and is_condition(node):
             self.test(node, path)
         else:
             self.display(node)
-            for _, value in ast.iter_fields(node):
-                if isinstance(value, list):
-                    self.body(value, path)
-                elif isinstance(value, ast.AST):
-                    self.walk(value, path)
+            self.inside(node, path)
+
+    def inside(self, node: ast.AST, path: tuple[ast.expr, ...]) -> None:
+        """Look at what a node is made of."""
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                self.body(value, path)
+            elif isinstance(value, ast.AST):
+                self.walk(value, path)
 
     def body(self, nodes: Sequence[object], path: tuple[ast.expr, ...]) -> None:
         """Look at several nodes, the ones behind an ``if`` that returns in the other case of it."""
         for node in nodes:
             if isinstance(node, ast.AST):
                 self.walk(node, path)
-            if (
-                isinstance(node, ast.If)
-                and not node.orelse
-                and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-            ):
-                path = (*path, ast.UnaryOp(ast.Not(), node.test))
+            if isinstance(node, ast.Assert):
+                path = self.below(path, node.test)
+            if isinstance(node, ast.If):
+                path = self.behind(node, path)
+
+    def behind(self, node: ast.If, path: tuple[ast.expr, ...]) -> tuple[ast.expr, ...]:
+        """Return the conditions of what is behind an ``if``, and look whether it leaves SM121 out there."""
+        ends, has_end = _ends(node.body), _ends(node.orelse)
+        is_dispatch = ends and _is_other_value(node.body) and self.conditions.names_sm121(node.test)
+        if ends and self.is_hit(node.test) and not is_dispatch:
+            self.other(node.test, path)
+        if ends != has_end:
+            return self.below(path, other_than(node.test) if ends else node.test)
+        return path
+
+    def other(self, test: ast.expr, path: Sequence[ast.expr]) -> None:
+        """Look at the branch in which a condition does not hold."""
+        if not self.conditions.parts(test) and self.conditions.parts_below(other_than(test), path):
+            self.found.add(test.lineno)
+
+    def below(self, path: tuple[ast.expr, ...], test: ast.expr) -> tuple[ast.expr, ...]:
+        """Return the conditions of a branch, of which those count that are on the GPU."""
+        return (*path, test) if self.is_hit(test) and self.conditions.matters(test) else path
+
+    def scope(self, node: ast.AST, names: Mapping[str, ast.expr], path: tuple[ast.expr, ...]) -> None:
+        """Look at a function or a module, in which these names have values of their own."""
+        whole = self.conditions, self.hits
+        self.conditions = self.conditions.knowing(names)
+        if named := _named_conditions(ast.walk(node), self.conditions, self.is_hit):
+            self.conditions = self.conditions.knowing(named)
+            first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None) or len(self.text)
+            used = _lines(self.text, _any_name(named))
+            self.hits = sorted({*self.hits, *(at for at in used if first <= at <= last)})
+        self.inside(node, path)
+        self.conditions, self.hits = whole
+
+    def comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, path: tuple[ast.expr, ...]
+    ) -> None:
+        """Look at the conditions of a comprehension, each of which holds for what follows it."""
+        for generator in node.generators:
+            self.walk(generator.iter, path)
+            for condition in generator.ifs:
+                self.test(condition, path)
+                path = self.below(path, condition)
+        made = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+        self.body(made, path)
 
     def display(self, node: ast.AST) -> None:
         """Look whether a node by itself is a list of architectures, or a question for one."""
@@ -629,8 +466,28 @@ class _Module:
             for about, value in passed:  # supported_compute_capability([120])
                 if is_subject(about):
                     self.listed(value, one_is_enough=True)
+            self.listed(node)
+            self.adds(node.func, node.args)
         elif isinstance(node, ast.List | ast.Set | ast.Tuple | ast.Dict | ast.BinOp):
             self.listed(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            self.add(node.targets[0].value, [node.targets[0].slice])
+        elif isinstance(node, ast.AugAssign):
+            self.add(node.target, [node.value])
+
+    def adds(self, function: ast.expr, given: Sequence[ast.expr]) -> None:
+        """Note what a call of a method adds to a list or a dictionary."""
+        if isinstance(function, ast.Attribute) and function.attr in _ADDS:
+            self.add(function.value, given)
+
+    def add(self, owner: ast.expr, given: Sequence[ast.expr]) -> None:
+        """Note what is added to a list of GPUs, or one that has none yet and a name that says so."""
+        name = ast.unparse(owner)
+        asked = re.findall(rf"\b{re.escape(name)}(?:\[|\.get\()([^\n]*?)[\])]", self.text)
+        has_gpus = self.conditions.has_gpus(self.conditions.names.get(name)) or any(map(is_subject, (name, *asked)))
+        for value in map(self.conditions.value, given if has_gpus else ()):
+            several = value if isinstance(value, tuple) and type(value) is tuple and value != (12, 0) else (value,)
+            self.added.setdefault(name, []).extend((one, owner.lineno) for one in several)
 
     def listed(self, node: ast.expr, *, one_is_enough: bool = False) -> None:
         """Look whether a display has SM120 and not SM121, where it is not of families."""
@@ -639,7 +496,7 @@ class _Module:
 
     def test(self, test: ast.expr, path: tuple[ast.expr, ...]) -> None:
         """Look at a condition: by itself, in what is in it, and in the branch that it is in."""
-        places = {_line(place) for place in self.conditions.places(test)}
+        places = {getattr(place, "lineno", 0) for place in self.conditions.places(test)}
         if not places and self.conditions.parts_below(test, path):
             places.add(test.lineno)
         self.found |= places
@@ -658,24 +515,17 @@ class _Module:
             (case, test if case.guard is None else ast.BoolOp(ast.And(), [test, _bound(case, node.subject)]))
             for case, test in whole
         ]
-        has_other = any(
-            self.conditions.is_for(test, 121) and not self.conditions.is_for(test, 120) for _, test in guarded
-        )
+        here = [ast.BoolOp(ast.And(), [*path, test]) for _, test in guarded]
+        has_other = any(self.conditions.is_for(test, 121) and not self.conditions.is_for(test, 120) for test in here)
         for case, test in guarded:
-            if not has_other and self.conditions.parts(test):
+            if not has_other and (self.conditions.parts(test) or self.conditions.parts_below(test, path)):
                 self.found.add(case.pattern.lineno)
-            self.body(case.body, path)
+            self.body(case.body, self.below(path, test))
 
 
 def _bound(case: ast.match_case, subject: ast.expr) -> ast.expr:
     """Return the guard of a case, with what is matched in the place of the names that are bound to it."""
-    names = dict(_captured(subject, case.pattern))
-
-    class _Names(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return names.get(node.id, node)
-
-    return _Names().visit(deepcopy(case.guard)) if case.guard else ast.Constant(True)
+    return put(case.guard, dict(_captured(subject, case.pattern))) if case.guard else ast.Constant(True)
 
 
 def _captured(subject: ast.expr, pattern: ast.pattern) -> Iterator[tuple[str, ast.expr]]:
@@ -729,7 +579,7 @@ def _pattern(subject: ast.expr, pattern: ast.pattern) -> ast.expr:
 
 
 _READERS: Mapping[str, Callable[[str, Set[str]], Iterator[tuple[int, bool]]]] = {
-    "c++": _in_cxx,
+    "c++": in_cxx,
     "python": _in_python,
     "cmake": _in_cmake,
 }

@@ -8,15 +8,19 @@ the two alike, and ``arch == 120 or arch == 121`` does not.
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from operator import add, and_, floordiv, ge, gt, invert, le, lshift, lt, mod, mul, neg, or_, pos, rshift, sub, xor
 from typing import NamedTuple
 
 ARCHS = frozenset((70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121))
 _OTHERS = (80, 86, 89, 90, 100, 103, 110, 130)
-_GPUS = (*_OTHERS, 120, 121)
+_NEXT = 122
+"""No GPU: a condition that names SM121 parts it from this one, and one that leaves out what is not SM120 does not."""
+_GPUS = (*_OTHERS, 120, 121, _NEXT)
 _MOST = 8
 """Unknown parts of a condition of which all combinations are tried."""
 
@@ -72,6 +76,8 @@ _STRIPS = frozenset(
     )
 )
 _SEARCHES = frozenset(("match", "fullmatch", "search", "regex_match", "regex_search"))
+_SPELLED = ("sm_{0}", "sm{0}", "{0}", "sm_{0}a", "compute_{0}", "{1}.{2}", "{1}.{2}a", "SM{0}")
+"""What a regular expression may be matched with."""
 _ASKS = frozenset(
     (
         "StartsWith",
@@ -106,6 +112,15 @@ _ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
     ast.Div: lambda a, b: a / b,  # type: ignore[dict-item,return-value]
 }
 _SIGNS: Mapping[type, Callable[[int], int]] = {ast.USub: neg, ast.UAdd: pos, ast.Invert: invert}
+_FUNCTIONS: Mapping[str, type[ast.cmpop]] = {
+    **dict.fromkeys(("eq", "equal_to", "is_same", "is_same_v", "__eq__", "equals"), ast.Eq),
+    **dict.fromkeys(("ne", "not_equal_to", "__ne__"), ast.NotEq),
+    **dict.fromkeys(("lt", "less", "__lt__"), ast.Lt),
+    **dict.fromkeys(("le", "less_equal", "__le__"), ast.LtE),
+    **dict.fromkeys(("gt", "greater", "__gt__"), ast.Gt),
+    **dict.fromkeys(("ge", "greater_equal", "__ge__"), ast.GtE),
+}
+"""Operators as functions, of both languages."""
 _ORDERS: Mapping[type, Callable[[object, object], bool]] = {ast.Lt: lt, ast.LtE: le, ast.Gt: gt, ast.GtE: ge}  # type: ignore[dict-item]
 
 
@@ -127,6 +142,13 @@ class Unknown(NamedTuple):
     node: object = None
 
 
+class Function(NamedTuple):
+    """A macro with parameters, or a function that is one expression."""
+
+    parameters: Sequence[str]
+    body: ast.expr
+
+
 class Pair(tuple[int, int]):
     """Major and minor as an object of their own: no other pair is compared with one."""
 
@@ -141,14 +163,19 @@ def meant(text: str) -> int | None:
 
 
 def named(name: str) -> int | None:
-    """Return 120 or 121 for a name of that GPU; None for any other."""
-    found = _NAME.fullmatch(name) if "12" in name else None
+    """Return 120 or 121 for a name of that GPU; None for any other, and for one of the family, such as sm120f."""
+    found = _NAME.fullmatch(name) if "12" in name and not name.endswith("f") else None
     return int(next(filter(None, found.groups()))) if found else None
 
 
 def is_subject(text: str) -> bool:
     """Tell whether a name, or the text of an expression, is about a GPU."""
     return _SUBJECT.search(text) is not None and _OTHER_VERSION.search(text) is None
+
+
+@cache
+def _is_word_of_gpu(word: str) -> bool:
+    return "12" in word or any(find(word) for find in (_SUBJECT.search, _MAJOR.fullmatch, _MINOR.fullmatch, meant))
 
 
 def _scaled(number: int) -> int:
@@ -160,6 +187,7 @@ class _World:
     """Values for one GPU, and for one choice of what is not known."""
 
     names: Mapping[str, ast.expr]
+    functions: Mapping[str, Function]
     gpu: int
     scale: int = 1
     choice: bool = False
@@ -192,14 +220,13 @@ class _World:
         return node.value
 
     def _name(self, node: ast.Name) -> object:
-        if (number := named(node.id)) is not None and node.id not in self.names:
-            return Target(number)
         if node.id in self.names and node.id not in self.resolving:
             value = self._resolved(node.id)
-            is_constant = isinstance(value, int | float | str | tuple) and not isinstance(value, Gpu | Unknown | Target)
+            is_constant = type(value) in (int, float, str, tuple, Pair)
             if not isinstance(value, Unknown) and not (is_constant and node.id.islower() and is_subject(node.id)):
                 return value
-        return self._about(node.id, node.id)
+        number = named(node.id)
+        return self._about(node.id, node.id) if number is None else Target(number)
 
     def _about(self, name: str, text: str) -> object:
         """Return what a name is about, with the text around it."""
@@ -218,6 +245,9 @@ class _World:
         number = named(node.attr)
         if number is not None:  # arch::Sm120 is CUTLASS's tag of the family: it has none of SM121
             return Unknown(node) if owner == "arch" and node.attr.startswith("Sm") else Target(number)
+        of_class = None if is_subject(node.attr) else self.names.get(node.attr)
+        if isinstance(of_class, ast.Constant) and owner[:1].isupper():
+            return of_class.value  # an enumerator
         if node.attr in ("value", "name"):
             return self.value(node.value)
         if node.attr in ("first", "second") and isinstance(self.value(node.value), Gpu):
@@ -225,13 +255,13 @@ class _World:
         return self._about(node.attr, _text(node))
 
     def _subscript(self, node: ast.Subscript) -> object:
-        index = node.slice.value if isinstance(node.slice, ast.Constant) else None
-        if isinstance(index, str):
+        index = None if isinstance(node.slice, ast.Slice) else self.value(node.slice)
+        if isinstance(index, str) and isinstance(node.slice, ast.Constant):
             return self._about(index, index)
         value = self.value(node.value)
         if isinstance(node.slice, ast.Slice) and isinstance(value, Gpu):
             return value
-        if isinstance(index, int) and not isinstance(index, bool):
+        if type(index) is int:
             if isinstance(value, Gpu):
                 return (self.gpu // 10, self.gpu % 10)[index] if -2 <= index < 2 else None
             if isinstance(value, tuple | str) and not isinstance(value, Unknown) and -len(value) <= index < len(value):
@@ -308,8 +338,19 @@ class _World:
 
     def _compare(self, node: ast.Compare) -> object:
         sides = [self.value(side) for side in (node.left, *node.comparators)]
+        if any(isinstance(side, Gpu) for side in sides):
+            sides = [self._as_pair(side) for side in sides]
         held = [self._held(*pair) for pair in zip(node.ops, sides, sides[1:], strict=False)]
         return False if False in held else Unknown(node) if None in held else True
+
+    def _as_pair(self, value: object) -> object:
+        """Return the pair that a call with two numbers makes: `Key{12, 0}`, as what a GPU is compared with."""
+        if isinstance(value, Unknown) and isinstance(value.node, ast.Call):
+            parts = [self.value(argument) for argument in value.node.args]
+            while len(parts) == 1 and type(parts[0]) is tuple:
+                parts = [*parts[0]]
+            return tuple(parts) if len(parts) == 2 and all(type(part) is int for part in parts) else value
+        return value
 
     def _held(self, op: ast.cmpop, one: object, other: object) -> bool | None:
         if isinstance(op, ast.In | ast.NotIn):
@@ -355,6 +396,8 @@ class _World:
             return None
         if isinstance(one, str) and isinstance(other, str):
             return one == other or (None not in (number := meant(one), meant(other)) and meant(one) == meant(other))
+        if {type(one), type(other)} == {int, str}:  # a part of a text, of which the number is known
+            return str(one) == str(other)
         if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
             held = [self._same(a, b) for a, b in zip(one, other, strict=True)]
             return False if False in held else None if None in held else True
@@ -362,6 +405,8 @@ class _World:
 
     def _ordered(self, op: ast.cmpop, one: object, other: object) -> bool | None:
         sides = [one, other]
+        if isinstance(op, ast.LtE) and type(one) is type(other) is tuple and len(one) == 1:  # {arch} <= {90, 120}
+            return self._has(other, one[0])
         if any(isinstance(side, Gpu) for side in sides):
             sides = [_number(side) for side in sides]
         order = _ORDERS.get(type(op))
@@ -375,13 +420,19 @@ class _World:
     def _call(self, node: ast.Call) -> object:  # noqa: PLR0911 - a case a line
         template = node.func if isinstance(node.func, ast.Call) else None  # f<120>(x), of C++
         function = template.func if template else node.func
+        if isinstance(function, ast.Call):  # std::less<int>{}(a, b)
+            function = function.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
         if (number := named(name)) is not None:
             return Target(number)
+        if name in self.functions and (value := self._made(name, node.args)) is not None:
+            return value
         given = [self.value(argument) for argument in (template.args if template else ())]
         values = [*self._passed(node.args), *(self.value(keyword.value) for keyword in node.keywords)]
         if name.endswith("_cast") and values:
             return values[0]
+        if name == "integral_constant" and len(values) == 2:
+            return values[1]
         if name == "MATCHES":
             return self._matches(node.args[0], values[1])
         if name == "get" and values and given in ([0], [1]):
@@ -389,12 +440,26 @@ class _World:
         if _IS_EXACTLY.fullmatch(name) and any(numbers := [*map(_number, values), *map(_number, given)]):
             return self.gpu in numbers
         owner = self.value(function.value) if isinstance(function, ast.Attribute) else None
+        if name == "partial" and template and given:
+            return self.value(ast.Call(template.args[0], [*template.args[1:], *node.args], []))
+        if name in _FUNCTIONS and len(sides := [*([owner] if name.startswith("__") else ()), *values]) == 2:
+            return self._held(_FUNCTIONS[name](), *sides)
         if known := self._known_call(name, owner, values):
             return known[0]
         if name in ("defined", "constexpr", "if") and values:
             return values[-1]
         targets = [value.number for value in (*given, *values) if isinstance(value, Target)]
         return self.gpu in targets if targets else self._about(name, _text(function))
+
+    def _made(self, name: str, given: Sequence[ast.expr]) -> object:
+        """Return what a function of one expression makes of its arguments; None if that is not known."""
+        function = self.functions[name]
+        if len(function.parameters) != len(given) or name in self.resolving:
+            return None
+        self.resolving.add(name)
+        made = self.value(put(function.body, dict(zip(function.parameters, given, strict=True))))
+        self.resolving.discard(name)
+        return None if isinstance(made, Unknown) else made
 
     def _passed(self, arguments: Sequence[ast.expr]) -> Iterator[object]:
         """Yield the arguments of a call; a capability with a star is two."""
@@ -422,6 +487,9 @@ class _World:
     def _known_call(self, name: str, owner: object, values: list[object]) -> tuple[object] | None:  # noqa: PLR0911, PLR0912 - a case a line
         """Return the value of a call of a function that is known; None for any other."""
         first = values[0] if values else None
+        if name in _SEARCHES and any(isinstance(value, Gpu) for value in values):
+            patterns = [value for value in values if isinstance(value, str)]
+            return (_matched(patterns[0], self.gpu),) if len(patterns) == 1 else None
         texts = [meant(plain(value)) for value in (*values, owner) if isinstance(value, str)]
         if name in _COMPARES and any(texts):
             return (int(self.gpu not in texts),)
@@ -430,8 +498,24 @@ class _World:
         if name in _OF_PLATFORMS:
             asked = _number(first)
             return None if asked is None else (_OF_PLATFORMS[name](self.gpu, asked),)
+        if name in ("find", "rfind") and isinstance(owner, str) and isinstance(first, Gpu):
+            return (0 if self._has(owner, first) else -1,)
         if name in ("find", "rfind") and any(texts):
             return (0 if self.gpu in texts else -1,)
+        if name in ("isdisjoint", "issubset", "issuperset") and len(values) == 1:
+            several, one = (owner, first) if name == "issuperset" else (first, owner)
+            if type(one) is type(several) is tuple and len(one) == 1:
+                held = self._has(several, one[0])
+                return None if held is None else (held != (name == "isdisjoint"),)
+        if name in ("split", "partition") and isinstance(owner, str) and isinstance(first, str) and first:
+            return (tuple(getattr(owner, name)(first)),)
+        if name in ("split", "partition") and isinstance(owner, Gpu):  # "sm_120", or "12.0"
+            halves = ("sm", owner) if first == "_" else tuple(map(str, divmod(self.gpu, 10)))
+            return ((halves[0], first, halves[1]) if name == "partition" else halves,)
+        if name in ("abs", "min", "max"):
+            numbers = [self._number_of(value) for value in values]
+            if numbers and None not in numbers:
+                return (abs(numbers[0]) if name == "abs" else {"min": min, "max": max}[name](numbers),)  # type: ignore[arg-type,type-var]
         if name == "divmod" and len(values) == 2 and isinstance(values[1], int) and values[1]:
             number = self._number_of(first)
             return None if number is None else (divmod(number, values[1]),)
@@ -457,6 +541,7 @@ class _World:
             "sorted",
             "string",
             "string_view",
+            "to_string",
             "Version",
             "parse",
         ):
@@ -495,6 +580,32 @@ def _converted(name: str, values: list[object]) -> tuple[object] | None:
     if isinstance(first, Unknown | Target) or first is None:
         return None
     return (first,)
+
+
+def _matched(pattern: str, gpu: int) -> bool | None:
+    """Tell whether a regular expression is met by the name of a GPU, in one of its spellings."""
+    if len(pattern) > 100:
+        return None
+    try:
+        found = re.compile(pattern)
+    except (re.error, OverflowError):
+        return None
+    return any(found.fullmatch(spelled.format(gpu, gpu // 10, gpu % 10)) for spelled in _SPELLED)
+
+
+def put(expression: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    """Return a copy of an expression, with others in the place of names."""
+
+    class _Names(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return values.get(node.id, node)
+
+    return _Names().visit(deepcopy(expression))  # type: ignore[no-any-return]
+
+
+def uses(expression: ast.AST, name: str) -> bool:
+    """Tell whether a name is in an expression."""
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(expression))
 
 
 def plain(value: str) -> str:
@@ -537,37 +648,66 @@ _ALL = (1 << len(_GPUS)) - 1
 class Conditions:
     """The conditions of a file. ``names``: expressions of the names that have one value."""
 
-    def __init__(self, names: Mapping[str, ast.expr]) -> None:
+    def __init__(self, names: Mapping[str, ast.expr], functions: Mapping[str, Function] | None = None) -> None:
         self.names = names
+        self.functions = functions or {}
         self._worlds: dict[tuple[int, int, bool], _World] = {}
         # Each with its node, so that no other one gets its id.
         self._varying: dict[int, tuple[ast.AST, bool]] = {}
         self._leaves: dict[tuple[int, int], tuple[ast.AST, Rows]] = {}
+        self._about: dict[str, bool] = {}
 
     def _world(self, gpu: int, scale: int = 1, choice: bool = False) -> _World:
         key = gpu, scale, choice
         if key not in self._worlds:
-            self._worlds[key] = _World(self.names, *key)
+            self._worlds[key] = _World(self.names, self.functions, *key)
         return self._worlds[key]
+
+    def knowing(self, names: Mapping[str, ast.expr]) -> "Conditions":
+        """Return the conditions of a part of the file, in which these names have these values."""
+        return Conditions({**self.names, **names}, self.functions)
+
+    def may_be_named(self, value: ast.expr) -> bool:
+        """Tell whether the value of a name matters for the conditions that it is in, and is no test by itself."""
+        if self.parts(value):
+            return False
+        if is_condition(value):
+            return self.matters(value)
+        made = {self._world(gpu).value(value) for gpu in _GPUS}
+        return len(made) > 1 and all(type(one) in (int, float) for one in made)
+
+    def matters(self, node: ast.AST) -> bool:
+        """Tell whether a condition is one on the GPU, whatever else it is."""
+        return any(not self._of_leaf(leaf, 1) <= {0, _ALL} for leaf in operands(node))
 
     def value(self, node: ast.AST) -> object:
         """Return the value of an expression that is about no GPU; Unknown of any other."""
         return self._world(0).value(node)
 
-    def parts(self, node: ast.AST) -> bool:
-        """Tell whether a condition may hold for one of SM120 and SM121 alone, so that SM121 is left out."""
+    def parts(self, node: ast.AST, *, alone: bool = False) -> bool:
+        """Tell whether a condition may hold for one of SM120 and SM121 alone, so that SM121 is left out.
+
+        ``alone``: that one is SM120, and the number behind 121 does not meet it.
+        """
         if not any(self.varies(leaf) for leaf in operands(node)):
             return False
         has_arithmetic = any(isinstance(part, ast.BinOp | ast.Call) for part in ast.walk(node))
-        return any(self._parts(node, scale) for scale in ((1, 10) if has_arithmetic else (1,)))
+        return any(self._parts(node, scale, alone=alone) for scale in ((1, 10) if has_arithmetic else (1,)))
 
     def parts_below(self, node: ast.expr, around: Sequence[ast.expr]) -> bool:
-        """Tell whether a condition parts the two together with the nearest ones around it, and these do not alone."""
-        nearest = [*around[-4:]]
-        within, before = (ast.BoolOp(ast.And(), several) for several in ([*nearest, node], nearest))
-        return bool(nearest) and self.parts(within) and not self.parts(before)
+        """Tell whether a condition parts the two together with the nearest ones around it, and these do not alone.
 
-    def _parts(self, node: ast.AST, scale: int) -> bool:
+        What is behind a return, or in the other branch, is for SM120 alone if it is not for the number behind 121:
+        ``arch == 121`` in the first branch parts them on purpose.
+        """
+        nearest = [*around[-6:]]
+        within, before = (ast.BoolOp(ast.And(), several) for several in ([*nearest, node], nearest))
+        is_other = any(isinstance(one, ast.UnaryOp) and isinstance(one.op, _Other) for one in within.values)
+        if not (nearest or is_other) or not self.parts(within, alone=is_other):
+            return False
+        return not nearest or not self.parts(before, alone=is_other)
+
+    def _parts(self, node: ast.AST, scale: int, *, alone: bool) -> bool:
         known: dict[int, Rows] = {}
         unknown: dict[str, list[int]] = {}
         for leaf in operands(node):
@@ -577,7 +717,8 @@ class Conditions:
         several = [leaves for leaves in unknown.values() if len(leaves) > 1][:_MOST]
         for choices in product((0, _ALL), repeat=len(several)):  # what is there twice is the same both times
             fixed = {leaf: frozenset((row,)) for leaves, row in zip(several, choices, strict=True) for leaf in leaves}
-            if any(map(_leaves_out, _rows(node, known | fixed))):
+            rows = _rows(node, known | fixed)
+            if any(_leaves_out(row) and not (alone and row & (_BIT[_NEXT] | _BIT[121])) for row in rows):
                 return True
         return False
 
@@ -586,11 +727,41 @@ class Conditions:
             self._leaves[id(leaf), scale] = leaf, self._rows_of(leaf, scale)
         return self._leaves[id(leaf), scale][1]
 
+    def _may_be_about(self, node: ast.AST) -> bool:
+        """Tell whether a GPU may be in an expression, by the words in it and in the values of its names."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id in self.names:
+                if part.id not in self._about:
+                    self._about[part.id] = False  # of a name that is made of itself
+                    self._about[part.id] = self._may_be_about(self.names[part.id])
+                if self._about[part.id]:
+                    return True
+            word = getattr(part, "id", "") or getattr(part, "attr", "") or getattr(part, "value", "")
+            if isinstance(word, str) and word and (word in self.functions or _is_word_of_gpu(word)):
+                return True
+        return False
+
     def _rows_of(self, leaf: ast.expr, scale: int) -> Rows:
+        if not self._may_be_about(leaf):
+            held = {world.truth(world.value(leaf)) for world in (self._world(120, scale, c) for c in (False, True))}
+            return frozenset(_ALL if one else 0 for one in held)
         worlds = ([self._world(gpu, scale, choice) for gpu in _GPUS] for choice in (False, True))
         return frozenset(
             sum(_BIT[world.gpu] for world in of_all if world.truth(world.value(leaf))) for of_all in worlds
         )
+
+    def names_sm121(self, node: ast.AST) -> bool:
+        """Tell whether SM121 is in a condition by its number or its name."""
+        parts = (
+            part for part in ast.walk(node) if isinstance(part, ast.Constant | ast.Name | ast.Attribute | ast.Tuple)
+        )
+        return any(self.value(part) in (121, 1210, (12, 1), Target(121)) for part in parts)
+
+    def has_gpus(self, node: ast.AST | None) -> bool:
+        """Tell whether a display has numbers of GPUs alone."""
+        several = self.value(node) if node else None
+        numbers = [_number(one) for one in several] if type(several) is tuple else []
+        return bool(numbers) and {*numbers} <= ARCHS
 
     def is_for(self, node: ast.AST, gpu: int) -> bool:
         """Tell whether a condition can hold for a GPU, and does not for all."""
@@ -601,7 +772,7 @@ class Conditions:
     def varies(self, node: ast.AST) -> bool:
         """Tell whether it matters to a condition which of SM120 and SM121 it is about."""
         if id(node) not in self._varying:
-            self._varying[id(node)] = node, self._tells_apart(node)
+            self._varying[id(node)] = node, self._may_be_about(node) and self._tells_apart(node)
         return self._varying[id(node)][1]
 
     def _tells_apart(self, node: ast.AST) -> bool:
@@ -631,6 +802,10 @@ class Conditions:
         elements: list[ast.expr] = []
         if isinstance(node, ast.Dict):
             elements = [key for key in node.keys if key]
+        elif isinstance(node, ast.Call):  # dict([(100, a), (120, b)])
+            pairs = node.args[0] if _called(node) == "dict" and len(node.args) == 1 else None
+            several = pairs.elts if isinstance(pairs, ast.List | ast.Tuple) else []
+            elements = [pair.elts[0] for pair in several if isinstance(pair, ast.Tuple) and len(pair.elts) == 2]
         elif isinstance(node, ast.List | ast.Set | ast.Tuple):
             elements = node.elts
         values = [self.value(element) for element in elements]
@@ -638,12 +813,21 @@ class Conditions:
             joined = self.value(node)
             values = list(joined) if type(joined) is tuple else []
         numbers = [_number(value) for value in values]
-        several = (
+        is_list = (
             one_is_enough
             or len(numbers) > 1
             or not all(type(v) in (int, float) or (isinstance(v, str) and v[:1].isdigit()) for v in values)
         )
-        return several and 120 in numbers and 121 not in numbers and {*numbers} <= ARCHS
+        return is_list and 120 in numbers and 121 not in numbers and {*numbers} <= ARCHS
+
+
+class _Other(ast.Not):
+    """The ``not`` of what is reached where a condition does not hold."""
+
+
+def other_than(test: ast.expr) -> ast.expr:
+    """Return the condition that a test does not hold, of the other branch of it."""
+    return ast.UnaryOp(_Other(), test, lineno=getattr(test, "lineno", 0), col_offset=0)
 
 
 class _Joined(NamedTuple):
@@ -670,7 +854,16 @@ def _joined(node: ast.AST) -> _Joined | None:
 def is_condition(node: ast.AST) -> bool:
     """Tell whether an expression is a comparison, or joins or negates conditions."""
     is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    return is_not or isinstance(node, ast.Compare) or _joined(node) is not None
+    return is_not or isinstance(node, ast.Compare) or _called(node) in _FUNCTIONS or _joined(node) is not None
+
+
+def _called(node: ast.AST) -> str:
+    """Return the last part of the name of what a call calls, such as ``less`` in ``std::less<int>{}(a, b)``."""
+    function = node.func if isinstance(node, ast.Call) else None
+    while isinstance(function, ast.Call):
+        is_partial = _called(function) == "partial" and function.args
+        function = function.args[0] if is_partial else function.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def operands(test: ast.AST) -> Iterator[ast.expr]:
@@ -697,31 +890,46 @@ def _rows(test: ast.AST, known: Mapping[int, Rows]) -> Rows:
     return found
 
 
-def conditions_in(tree: ast.AST, asked: Set[str] = frozenset()) -> Iterator[ast.expr]:
-    """Yield each condition of an expression, the outermost first. ``asked``: functions whose argument is one."""
+def is_nothing(value: ast.expr) -> bool:
+    """Tell whether a value is what a function returns that does nothing."""
+    name = getattr(value, "id", "")
+    return name in ("false", "nullptr", "NULL") or (isinstance(value, ast.Constant) and not value.value)
+
+
+class Asked(NamedTuple):
+    """A condition in an expression, and those of whose branches it is in. ``has_other``: where it holds is nothing."""
+
+    test: ast.expr
+    around: Sequence[ast.expr]
+    has_other: bool = False
+
+
+def conditions_in(tree: ast.AST, asked: Callable[[str], object], around: Sequence[ast.expr] = ()) -> Iterator[Asked]:
+    """Yield each condition of an expression, the outermost first. ``asked``: whether a function's argument is one."""
     if is_condition(tree):
-        yield tree  # type: ignore[misc]
+        yield Asked(tree, around)  # type: ignore[arg-type]
         for leaf in leaves(tree):
             for child in ast.iter_child_nodes(leaf):
-                yield from conditions_in(child, asked)
+                yield from conditions_in(child, asked, around)
         return
     if isinstance(tree, ast.IfExp):
-        yield from _asked(tree.test, asked)
-        yield from conditions_in(tree.body, asked)
-        yield from conditions_in(tree.orelse, asked)
+        has_other = is_nothing(tree.body)
+        yield from (one._replace(has_other=has_other) for one in _asked(tree.test, asked, around))
+        yield from conditions_in(tree.body, asked, (*around, tree.test))
+        yield from conditions_in(tree.orelse, asked, (*around, other_than(tree.test)))
         return
-    if isinstance(tree, ast.Call) and getattr(tree.func, "attr", getattr(tree.func, "id", "")) in asked and tree.args:
-        yield from _asked(tree.args[0], asked)
+    if isinstance(tree, ast.Call) and tree.args and asked(getattr(tree.func, "attr", getattr(tree.func, "id", ""))):
+        yield from _asked(tree.args[0], asked, around)
         for argument in tree.args[1:]:
-            yield from conditions_in(argument, asked)
+            yield from conditions_in(argument, asked, around)
         return
     for child in ast.iter_child_nodes(tree):
-        yield from conditions_in(child, asked)
+        yield from conditions_in(child, asked, around)
 
 
-def _asked(test: ast.expr, asked: Set[str]) -> Iterator[ast.expr]:
-    inner = list(conditions_in(test, asked))
-    yield from inner if test in inner else [test, *inner]
+def _asked(test: ast.expr, asked: Callable[[str], object], around: Sequence[ast.expr]) -> Iterator[Asked]:
+    inner = list(conditions_in(test, asked, around))
+    yield from inner if any(one.test is test for one in inner) else [Asked(test, around), *inner]
 
 
 def leaves(test: ast.AST) -> Iterator[ast.expr]:
