@@ -13,7 +13,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import known_gpus
 from fp4patch.cxx.condition import holds
 from fp4patch.cxx.tokens import Directive, Source, lex
-from fp4patch.edits.cmake import Form, Script, parse
+from fp4patch.edits.cmake import Command, Form, Script, parse
 
 _OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(?!_LIST__)(_\w+)?__|__CUDA_ARCH_FEAT_\w+|FP4PATCH_\w+")
 """Macros that differ between the targets of a verification, and those that its probes define. The list of a build's
@@ -43,7 +43,8 @@ def macros_since(before: Texts, after: Texts) -> Iterator[tuple[str, int, str]]:
                 yield path, line, word
     yield from new_lines(before, after, _of_compilers)
     for path, found in groupby(new_lines(before, after, _in_expressions), itemgetter(0)):
-        known_here = own.union(_in_code(lex(before.get(path, ""))), _declared(lex(after[path])))
+        was = lex(before.get(path, ""))
+        known_here = own.union(_in_code(was), _in_macros(was), _declared(lex(after[path])))
         yield from (one for one in found if one[2] not in known_here)
 
 
@@ -137,19 +138,39 @@ def _conditions(source: Source) -> Iterator[_Line]:
     yield from ((one.line, _text(one)) for one in source.directives if one.name.startswith(("if", "el")))
 
 
+def _is_text(source: Source) -> Callable[[int], bool]:
+    """Return whether a token is in code, or in what a macro stands for: a macro may name another."""
+    named = {first for one in source.directives if one.name == "define" and (first := next(iter(one.tokens), None))}
+    of = [one.name == "define" for one in source.directives]
+    names = {token.start for token in named}
+    return lambda at: (
+        source.directive_of[at] < 0
+        or (of[source.directive_of[at]] and source.starts[at] not in names and source.words[at] not in ("#", "define"))
+    )
+
+
 def _of_compilers(source: Source) -> Iterator[_Line]:
+    is_text = _is_text(source)
     for at, (before, word) in enumerate(pairwise(("", *source.words))):
         after = source.words[at + 1] if at + 1 < len(source.words) else ""
         # A `long` has the size of the host's, a `long long` has 64 bits; of a `char` the sign is the host's.
         fixed = before == "long" or after in ("long", "double") if word == "long" else before in ("signed", "unsigned")
         literal = "long" if _LONG.fullmatch(word) else "char" if _SIGNED.match(word) else ""
-        if source.directive_of[at] < 0 and (literal or (_OF_COMPILERS.fullmatch(word) and not fixed)):
+        if not literal and _CHARACTER.match(word):  # decltype('a') and auto c = 'a' are of type char
+            behind = source.words[max(0, at - 3) : at]
+            literal = "char" if behind[-2:] == ("decltype", "(") or behind[::2] == ("auto", "=") else ""
+        in_macro = source.directive_of[at] >= 0
+        known = _OF_TARGETS.fullmatch(word) if in_macro else fixed
+        if is_text(at) and (literal or (_OF_COMPILERS.fullmatch(word) and not (known or fixed))):
             yield source.line(source.starts[at]), literal or word
+        elif in_macro and word == "#" and before == "#":  # it makes names that are not in the text
+            yield source.line(source.starts[at]), "##"
 
 
 # Example: 0x7fffffffUL
 _LONG = re.compile(r"(0[xX][\da-fA-F']+|\d[\d']*)([uU]?[lL]|[lL][uU])")
 # Example: '\xff'
+_CHARACTER = re.compile(r"'|\"")
 _SIGNED = re.compile(r"'(\\x0*[89a-fA-F][0-9a-fA-F]|\\[23][0-7]{2}|[^\x00-\x7f])'")
 """A character of which the value is negative where a ``char`` has a sign."""
 
@@ -161,14 +182,23 @@ _MACRO = re.compile(r"(?!FP4PATCH_)[A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9]")
 def _in_expressions(source: Source) -> Iterator[_Line]:
     """Yield line and name of what is a macro by its name, outside of directives. One that a word follows, as it does
     CUTLASS_DEVICE, is no operand."""
+    is_text = _is_text(source)
     for at, (word, after) in enumerate(pairwise((*source.words, ""))):
-        if _MACRO.fullmatch(word) and source.directive_of[at] < 0 and not after.isidentifier():
+        is_last = source.directive_of[at : at + 2] != [source.directive_of[at]] * 2
+        if _MACRO.fullmatch(word) and is_text(at) and (is_last or not after.isidentifier()):
             yield source.line(source.starts[at]), word
 
 
 def _in_code(source: Source) -> list[str]:
     """Return the words outside of directives."""
     return [word for at, word in enumerate(source.words) if source.directive_of[at] < 0]
+
+
+def _in_macros(source: Source) -> Iterator[str]:
+    """Yield the words of what macros stand for."""
+    for one in source.directives:
+        if one.name == "define":
+            yield from (token.text for token in one.tokens[1:])
 
 
 def _declared(source: Source) -> Iterator[str]:
@@ -211,7 +241,9 @@ _PURE = frozenset((
 _WITHOUT_ORDER = frozenset(("all", "any", "bool", "frozenset", "len", "max", "min", "set", "sorted", "sum"))
 """Those that give the same for each order of what is in a set."""
 _TYPES = (str, bytes, int, float, list, tuple, dict, set, re, re.Pattern, re.Match)
-_METHODS = frozenset(name for of in _TYPES for name in dir(of))
+_METHODS = frozenset(name for of in _TYPES for name in dir(of) if not name.startswith("_"))
+_TEXTS = frozenset(("str", "format", "bytes", "print"))
+"""Those that make a text of a value, in which its address may be: of one that is no number and no text."""
 _Name = tuple[str, int, str]
 """The function around it, its line, and the name."""
 
@@ -225,7 +257,9 @@ def asked_since(before: str, after: str) -> Iterator[_Line]:
     each further use counts, and so does each question for the environment.
     """
     tree = ast.parse(after)
-    old, new = _asked(ast.parse(before)), _asked(tree)
+    was = ast.parse(before)
+    plain = _compared(was)
+    old, new = _asked(was, plain), _asked(tree, plain | set(_plainly_bound(tree, plain)))
     seen = Counter((place, name) for place, _, name in old)
     bound = set(_bound(tree))
     more = Counter((place, name) for place, _, name in new)
@@ -235,7 +269,88 @@ def asked_since(before: str, after: str) -> Iterator[_Line]:
             yield line, name.lstrip("$")
 
 
-def _asked(tree: ast.Module) -> list[_Name]:
+def _compared(tree: ast.Module) -> set[str]:
+    """Return the names that are numbers or texts: those that a text compares with one, or counts with."""
+    found = set[str]()
+    for node in ast.walk(tree):
+        sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        sides += [node.left, node.right] if isinstance(node, ast.BinOp) else []
+        if any(_is_constant(side) for side in sides):
+            found.update(side.id for side in sides if isinstance(side, ast.Name))
+    return found
+
+
+def _is_constant(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return all(map(_is_constant, node.elts))
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float | str | bytes)
+
+
+def _plainly_bound(tree: ast.Module, plain: Collection[str]) -> Iterator[str]:
+    """Yield the names that a text sets to numbers and texts alone."""
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.NamedExpr):
+            values.setdefault(node.target.id, []).append(node.value)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, []).append(node.value)
+        elif isinstance(node, ast.comprehension | ast.For) and isinstance(node.target, ast.Name):
+            is_range = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") == "range"
+            values.setdefault(node.target.id, []).append(
+                ast.Constant(0) if is_range or _is_constant(node.iter) else node.iter
+            )
+    for name, several in values.items():
+        if all(_is_plain(value, plain) for value in several):
+            yield name
+
+
+def _is_plain(value: ast.expr, plain: Collection[str]) -> bool:  # noqa: PLR0911 - a case a line
+    """Tell whether a value is a number or a text, of which the text is the same in each process."""
+    match value:
+        case ast.Constant() | ast.JoinedStr() | ast.Compare():
+            return True
+        case ast.Name(id=name):
+            return name in plain
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _PURE - _LAZY
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _OF_TEXTS
+        case ast.BinOp(left=left, right=right):
+            return _is_plain(left, plain) or _is_plain(right, plain)
+        case ast.UnaryOp(operand=inner):
+            return isinstance(value.op, ast.Not) or _is_plain(inner, plain)
+        case ast.BoolOp(values=several) | ast.Tuple(elts=several) | ast.List(elts=several):
+            return all(_is_plain(one, plain) for one in several)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_plain(body, plain) and _is_plain(orelse, plain)
+    return False
+
+
+_LAZY = frozenset(("dict", "enumerate", "filter", "frozenset", "iter", "list", "map", "max", "min", "next", "re",
+    "reversed", "set", "slice", "sorted", "sum", "tuple", "zip"))  # fmt: skip
+"""Those whose value has an address in its text, or is one of those that it was given."""
+_OF_TEXTS = frozenset(name for name in dir(str) if not name.startswith("_"))
+
+
+def _told(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the values of which a node makes a text."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in _TEXTS:
+            yield from node.args
+        case ast.Call(func=ast.Attribute(attr="format" | "format_map")):
+            yield from node.args
+            yield from (keyword.value for keyword in node.keywords)
+        case ast.Call(func=ast.Name(id="map"), args=[ast.Name(id=name), *several]) if name in _TEXTS:
+            yield from several
+        case ast.FormattedValue(value=value):
+            yield value
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=value):
+            yield from value.elts if isinstance(value, ast.Tuple) else (value,)
+
+
+def _asked(tree: ast.Module, plain: Collection[str]) -> list[_Name]:
     """Return the names that a module reads; a variable of the environment begins with ``$``."""
     found: list[_Name] = []
     no_order = set[ast.AST]()
@@ -247,6 +362,8 @@ def _asked(tree: ast.Module) -> list[_Name]:
             no_order.update(node.args)
         if _is_set(node) and node not in no_order:
             found.append((place, node.lineno, "set"))  # the order of its members is another in each process
+        if any(not _is_plain(told, plain) for told in _told(node)):
+            found.append((place, getattr(node, "lineno", 1), "str"))
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 place = f"{place}.{name}"
@@ -307,6 +424,11 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"(?:(ENV|CACHE)|\$)\{(\w+)\}")
+# Example: $<CONFIG:Debug>
+_GENERATED = re.compile(r"\$<[A-Z_]+")
+_PUT_IN = re.compile(r"@(\w+)@")
+_LISTS_READ = frozenset(("LENGTH", "GET", "JOIN", "SUBLIST", "FIND"))
+_SETS_NOTHING = frozenset(("message", "return", "break", "continue", "else", "endif", "endforeach", "endwhile"))
 _CONDITIONS = frozenset(("if", "elseif", "while"))
 _PURE_COMMANDS = frozenset((
     "break", "cmake_parse_arguments", "continue", "else", "elseif", "endforeach", "endfunction", "endif",
@@ -339,13 +461,35 @@ def _read(script: Script) -> Iterator[_Line]:
         for argument in command.arguments:
             for place, name in _REFERENCE.findall(argument.text):
                 yield command.line, f"{place}{{{name}}}" if place else name
+            yield from ((command.line, name) for name in _GENERATED.findall(argument.text))
+            if command.name == "string" and first == "CONFIGURE":
+                yield from ((command.line, name) for name in _PUT_IN.findall(argument.text))
+        yield from ((command.line, name) for name in _named_lists(command))
+        for argument in command.arguments:
             bare = command.name in _CONDITIONS and argument.form is Form.UNQUOTED and _WORD.fullmatch(argument.text)
             if bare and not _OPERATORS.fullmatch(argument.text):
                 yield command.line, argument.text
 
 
+def _named_lists(command: Command) -> Iterator[str]:
+    """Yield the variables that a command reads by their bare names."""
+    words = [argument.text for argument in command.arguments]
+    if command.name == "list" and words[:1] and words[0] in _LISTS_READ:
+        yield from words[1:2]
+    if command.name == "foreach" and "IN" in words:
+        modes = {"LISTS", "ZIP_LISTS"}
+        start = next((at for at, word in enumerate(words) if word in modes), len(words))
+        yield from takewhile(lambda word: word != "ITEMS", words[start + 1 :])
+
+
 def _set(script: Script) -> Iterator[str]:
     """Yield all words that a command other than a condition may set, among them the parameters of functions."""
     for command in script.commands:
-        if command.name not in _CONDITIONS:
-            yield from (a.text for a in command.arguments if a.form is Form.UNQUOTED and _WORD.fullmatch(a.text))
+        if command.name in _CONDITIONS or command.name in _SETS_NOTHING:
+            continue
+        words = [a.text for a in command.arguments if a.form is Form.UNQUOTED]
+        if command.name in ("set", "unset", "foreach", "separate_arguments"):
+            words = words[:1]
+        elif command.name == "list" and words[:1] and words[0] in _LISTS_READ:
+            words = words[-1:]
+        yield from (word for word in words if _WORD.fullmatch(word))
