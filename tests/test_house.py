@@ -130,7 +130,7 @@ SIZES = {
     "core": 1_360,  # the sandbox, with a table of system calls
     "catalog": 1_880,  # arguments of launches as tables, the record of releases, the trees below a project; layers
     "cxx": 1_650,  # literals by value, an `if constexpr` of one line, bodies of functions
-    "edits": 8_200,  # the reader of patch files; effects; conditions on a GPU, evaluated; statements of C++ and paths
+    "edits": 8_450,  # the reader of patch files; effects; conditions on a GPU, evaluated; statements of C++ and paths
     "tree": 2_590,  # who brought a file; files that come and go; what a lost receipt said; a patched copy
     "proof": 6_250,  # a list of checks; layers; mutants of a condition, conditions of edits that found nothing to do
     "sass": 6_990,  # expressions; products of matrices, warps and blocks as SM12x has them; --run; host programs, races

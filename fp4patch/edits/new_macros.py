@@ -42,6 +42,10 @@ def macros_since(before: Texts, after: Texts) -> Iterator[tuple[str, int, str]]:
             if word.isidentifier() and not known:
                 yield path, line, word
     yield from new_lines(before, after, _of_compilers)
+    declared = {name for text in after.values() for name in _functions(lex(text))} | own
+    for path, line, name in new_lines(before, after, _called):
+        if name not in declared and name not in lex(before.get(path, "")).words:
+            yield path, line, name
     for path, found in groupby(new_lines(before, after, _in_expressions), itemgetter(0)):
         was = lex(before.get(path, ""))
         known_here = own.union(_in_code(was), _in_macros(was), _declared(lex(after[path])))
@@ -187,6 +191,67 @@ def _in_expressions(source: Source) -> Iterator[_Line]:
         is_last = source.directive_of[at : at + 2] != [source.directive_of[at]] * 2
         if _MACRO.fullmatch(word) and is_text(at) and (is_last or not after.isidentifier()):
             yield source.line(source.starts[at]), word
+
+
+# Example: __fmul_rn
+_PURE_CALL = re.compile(
+    r"__\w+2\w+|__\w+_as_\w+|__[fdhuib]?(?:add|sub|mul|fma|fmaf|div|max|min|neg|abs|sqrt|rcp)\w*"
+    r"|__(?:byte_perm|low\w+|high\w+|clz\w*|ffs\w*|popc\w*|brev\w*|halves\w*|attribute__|declspec)"
+    r"|__builtin_(?:memcpy|fabsf?|fmaxf?|fminf?|bit_cast|clz\w*|ctz\w*|popcount\w*|assume\w*|expect|unreachable)"
+    r"|make_\w+\d|u?int\d*(?:_t)?|[a-z]+[1-4]|float|double|bool|char|short|long|unsigned|signed|void|size_t"
+    r"|alignas|alignof|asm|catch|decltype|defined|explicit|for|if|noexcept|requires|return|sizeof|static_assert"
+    r"|switch|while|operator|typename|constexpr|volatile|__asm__|__asm|__launch_bounds__|__align__"
+    r"|(?:static|const|reinterpret|bit)_cast|f?(?:abs|max|min)f?|isnan|isinf|signbit|copysignf?|ldexpf?|fmaf?"
+    r"|move|forward|declval|make_pair|make_tuple|get|memcpy|assert|[A-Z]\w*"
+)
+"""Calls whose result depends on their arguments alone, in code of both sides; types, keywords and templates."""
+
+
+# Example: %smid
+_REGISTER = re.compile(
+    r"%(?:(?:global)?(?:clock|timer)\w*|n?smid|n?warpid|gridid|envreg\d+|pm\d+\w*|(?:dynamic|total)_\w+)"
+)
+
+
+_BEFORE_CALLS = frozenset(("return", "else", "co_return", "throw", "case", "do"))
+"""What is before a call, and before a declaration of a function never."""
+
+
+def _called(source: Source) -> Iterator[_Line]:
+    """Yield line and name of each function that is called and may ask for something: one of no namespace, or of std;
+    and of each register of PTX that says where or when code runs.
+
+    A method is called of an object that something else gave, and a function of another namespace is the project's.
+    """
+    words = source.words
+    is_text = _is_text(source)
+    for at, (word, after) in enumerate(pairwise((*words, ""))):
+        if word[-1] == '"':
+            yield from ((source.line(source.starts[at]), register) for register in _REGISTER.findall(word))
+        if after != "(" or not word.isidentifier() or _PURE_CALL.fullmatch(word) or not is_text(at):
+            continue
+        first = at
+        while words[max(0, first - 2) : first] == (":", ":"):
+            owner = words[first - 3] if first > 2 else ""
+            first -= 3 if owner.isidentifier() and owner not in _BEFORE_CALLS else 2
+        is_member = words[max(0, at - 1) : at] == (".",) or words[max(0, at - 2) : at] == ("-", ">")
+        if not is_member and (first == at or words[first] in (":", "std")):
+            yield source.line(source.starts[at]), word
+
+
+def _functions(source: Source) -> Iterator[str]:
+    """Yield the names that a text defines as functions, types and templates, or binds."""
+    words = source.words
+    for last, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
+        if not word.isidentifier():
+            continue
+        is_type = last in ("struct", "class", "using", "typename", "enum", "namespace")
+        follows = after in ("=", "{", ";", ",", ")") or (
+            after == "(" and (last.isidentifier() or last in ("*", "&", ">"))
+        )
+        is_declared = last not in _BEFORE_CALLS and (last.isidentifier() or last in ("*", "&", ">"))
+        if is_type or (follows and is_declared):
+            yield word
 
 
 def _in_code(source: Source) -> list[str]:

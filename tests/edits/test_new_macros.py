@@ -334,7 +334,7 @@ def test_names_that_the_function_has_and_what_is_pure_are_none(condition: str) -
         ("#define MY_FLAG 1\nint c() { return MY_FLAG; }\n", ""),
         ("enum { MY_FLAG, MY_OTHER = 2 };\nint c() { return MY_FLAG + MY_OTHER; }\n", ""),
         ("enum class K : int { MY_A, MY_B, };\nK c() { return K::MY_B; }\n", ""),
-        ("enum { A = f(1, MY_FLAG) };\n", "MY_FLAG"),
+        ("enum { A = sizeof(MY_FLAG) };\n", "MY_FLAG"),
         ("enum { A = MY_FLAG };\n", "MY_FLAG"),
         ("constexpr int MY_MAX = 6;\nint c() { return MY_MAX; }\n", ""),
         ("static const int MY_NAMES[2] = {};\nauto c() { return MY_NAMES[0]; }\n", ""),
@@ -349,4 +349,33 @@ def test_names_that_the_function_has_and_what_is_pure_are_none(condition: str) -
 )
 def test_a_macro_of_an_expression_and_a_long_are_found(code: str, name: str) -> None:
     found = [found for *_, found in macros_since({"a.h": BEFORE}, {"a.h": BEFORE + code})]
+    assert found[:1] == [name] * bool(name)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ('bool c() { return getenv("CI"); }\n', "getenv"),
+        ('bool c() { return std::getenv("CI"); }\n', "getenv"),
+        ('bool c() { return ::getenv("CI"); }\n', "getenv"),
+        ("bool c() { return time(nullptr) % 2; }\n", "time"),
+        ("bool c() { return rand() % 2; }\n", "rand"),
+        ("bool c() { return std::thread::hardware_concurrency() > 4; }\n", "hardware_concurrency"),
+        ("auto c() { return std::chrono::steady_clock::now(); }\n", "now"),
+        ('bool c() { return std::filesystem::exists("/x"); }\n', "exists"),
+        ("long long c() { return clock64(); }\n", "clock64"),
+        ("bool c() { return __isShared(p); }\n", "__isShared"),
+        ("int c() { return __builtin_cpu_supports(p); }\n", "__builtin_cpu_supports"),
+        ("bool c() { return sched_getcpu() == 0; }\n", "sched_getcpu"),
+        ("#define ASKS() gethostid()\n", "gethostid"),
+        ('int c() { int x; asm("mov.u32 %0, %%smid;" : "=r"(x)); return x; }\n', "%smid"),
+        ('int c() { int x; asm volatile("mov.u32 %0, %clock;" : "=r"(x)); return x; }\n', "%clock"),
+        ("int own(int x) { return x; }\nint c() { return own(1); }\n", ""),
+        ("int c() { return __float_as_uint(__fmul_rn(a, 2.0f)); }\n", ""),
+        ("int c(cutlass::Array<int, 2> x) { return x.size() + cutlass::bits(x) + static_cast<int>(x[0]); }\n", ""),
+        ("int c() { return std::max(uint32_t(1), sizeof(int)); }\n", ""),
+    ],
+)
+def test_a_function_that_may_ask_the_machine_is_found(code: str, name: str) -> None:
+    found = [found for *_, found in macros_since({"a.h": BEFORE}, {"a.h": BEFORE + code}) if found != "long"]
     assert found[:1] == [name] * bool(name)
