@@ -173,8 +173,8 @@ def _of_compilers(source: Source) -> Iterator[_Line]:
 
 # Example: 0x7fffffffUL
 _LONG = re.compile(r"(0[xX][\da-fA-F']+|\d[\d']*)([uU]?[lL]|[lL][uU])")
-# Example: '\xff'
 _CHARACTER = re.compile(r"'|\"")
+# Example: '\xff'
 _SIGNED = re.compile(r"'(\\x0*[89a-fA-F][0-9a-fA-F]|\\[23][0-7]{2}|[^\x00-\x7f])'")
 """A character of which the value is negative where a ``char`` has a sign."""
 
@@ -489,7 +489,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"(?:(ENV|CACHE)|\$)\{(\w+)\}")
-# Example: $<CONFIG:Debug>
+# Example: $<CONFIG
 _GENERATED = re.compile(r"\$<[A-Z_]+")
 _PUT_IN = re.compile(r"@(\w+)@")
 _LISTS_READ = frozenset(("LENGTH", "GET", "JOIN", "SUBLIST", "FIND"))
