@@ -135,7 +135,7 @@ SIZES = {
     "proof": 6_250,  # a list of checks; layers; mutants of a condition, conditions of edits that found nothing to do
     "sass": 6_990,  # expressions; products of matrices, warps and blocks as SM12x has them; --run; host programs, races
     "binaries": 3_090,  # an answer is the worst of seven axes; processors, exceptions; remedies, GPUs by their names
-    "doctor": 10_460,  # readers of build files, lists, recipes, machines' texts, models; commands in logs
+    "doctor": 11_010,  # readers of build files, lists, recipes, texts, models; commands in logs; damaged scripts
     "stack": 2_365,  # reading, merging, what a release has already, the plan; files that change their names
     "adapters": 1_290,  # what was evaluated before, from the cache
     "images": 935,  # stacks in the context, the pins and the labels
@@ -188,6 +188,8 @@ NAMES_A_TARGET = {
     "cli.py": "the summary of `build`: the same",
     "commands/build.py": "the same",
     "edits/gpu_condition.py": "macros by which headers name a GPU",
+    "doctor/companions.py": "packages beside FlashInfer, whose releases it compares",
+    "doctor/inputs.py": "the index of FlashInfer's packages",
     "doctor/machine.py": "a build of vLLM",
     "doctor/projects.py": "CUTLASS's templates in anyone's sources",
     "doctor/log_statements.py": "what a server's log states",

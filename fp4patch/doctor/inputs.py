@@ -6,11 +6,14 @@ where, and otherwise why its wheel cannot be known.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import unquote
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
@@ -24,6 +27,11 @@ UNPINNED = "no exact version"
 INDEX = "the list names another index, whose wheel may be another one"
 CONDITION = "installed under a condition only"
 MACHINES = ("x86_64", "aarch64")
+ABSENT = "it cannot be read as a list from here"
+_MOST = 32
+"""Lists that a list names, and those that these name."""
+_LARGEST = 1 << 20
+"""Characters of a list that are read."""
 _PYTHONS = range(9, 15)
 """Minor releases of Python 3 for which a marker is evaluated."""
 
@@ -34,6 +42,11 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*(?:[= ]\S.*)?|-[rcief]\S.*")
 # Example: --extra-index-url
 _INDEX = re.compile(r"(-i|--index-url|--extra-index-url|-f|--find-links|--no-index)(?![\w-])")
+# Example: --requirement other.txt
+_OTHER = re.compile(r"(-r|--requirement|-c|--constraint)[= ]?\s*(\S+)")
+# This index has FlashInfer's packages alone, and of flashinfer-python the same wheel.
+# Example: --extra-index-url https://flashinfer.ai/whl/cu130
+_OF_FLASHINFER = re.compile(r"--extra-index-url[= ]\s*https://flashinfer\.ai/whl\S*")
 # Example:  --hash=sha256:0123
 _OF_REQUIREMENT = re.compile(r"\s+--[a-z-]+[= ].*")
 # Example: git+https://example.com/owner/name.git@v1#egg=name
@@ -66,6 +79,12 @@ class Release:
     """What installs it, if the file is no list: ``FROM vllm/vllm-openai:v0.15.1``."""
     image: str = ""
     """Image that holds it; empty if none does."""
+    written: str = ""
+    """Exact version as the list has it, with its local part, also where the wheel cannot be known."""
+    file: str = ""
+    """File that has the line, if it is one that the list names by ``-r``."""
+    is_wanted: bool = False
+    """True if a project wants it, which is no list of packages alone."""
     is_built: bool = False
     """True if it is compiled from its source."""
     arch_list: str = ""
@@ -81,7 +100,7 @@ def read(name: str, text: str) -> tuple[Release, ...] | None:
     return (
         _table(text)
         or _export(text)
-        or _requirements(text.splitlines(), named=bool(_NAMED.fullmatch(PurePath(name).name)))
+        or _requirements(text.splitlines(), named=bool(_NAMED.fullmatch(PurePath(name).name)), path=name)
     )
 
 
@@ -117,12 +136,51 @@ def _export(text: str) -> tuple[Release, ...] | None:
     )
 
 
-def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple[Release, ...] | None:
-    """Return the packages of a requirements.txt; of one without such a name, if two have a release or address."""
-    found, indexes = [], False
+def _requirements(lines: Sequence[str], *, named: bool, first: int = 1, path: str = "") -> tuple[Release, ...] | None:
+    """Return the packages of a requirements.txt; of one without such a name, if two have a release or address.
+
+    ``path``: that of the list, from whose directory others are named.
+    """
+    indexes, pinned = list[str](), list[Release]()
+    found = _of_lines(lines, first, _Lists(path, indexes, pinned), path)
+    if found is None:
+        return None
+    telling = [one for one in found if one.why != UNPINNED]
+    if not found or not (named or len(telling) > 1):
+        return None
+    pins = {one.project: one for one in pinned if one.version}
+    found = [_as_pinned(one, pins.get(one.project)) for one in found]
+    return tuple(_of_other_indexes(found, indexes))
+
+
+def _as_pinned(release: Release, pin: Release | None) -> Release:
+    """Return a release without an exact version as a constraint has it that holds wherever it is installed."""
+    if pin is None or release.why != UNPINNED or not set(release.machines) <= set(pin.machines):
+        return release
+    return replace(release, version=pin.version, written=pin.written, why="")
+
+
+@dataclass
+class _Lists:
+    """Lists that are read together, from the first one on."""
+
+    path: str
+    """That of the first; empty or ``-``: it has none."""
+    indexes: list[str]
+    pinned: list[Release]
+    """Releases of constraints."""
+    seen: set[Path] = field(default_factory=set)
+
+
+def _of_lines(lines: Sequence[str], first: int, lists: _Lists, path: str) -> list[Release] | None:
+    """Return the packages of a list and of those that it names; None: the lines are no list."""
+    found: list[Release] = []
     for number, line in _logical(lines, first):
         if _OPTION.fullmatch(line):
-            indexes |= bool(_INDEX.match(line))
+            lists.indexes += [line] if _INDEX.match(line) else []
+            if other := _OTHER.fullmatch(line):
+                own = _of_other(other[2], number, lists, path)
+                (lists.pinned if other[1] in ("-c", "--constraint") else found).extend(own)
             if editable := re.fullmatch(r"(?:-e|--editable)[= ]?\s*(\S+)", line):
                 found.append(_addressed(editable[1], number))
             continue
@@ -130,14 +188,36 @@ def _requirements(lines: Sequence[str], *, named: bool, first: int = 1) -> tuple
         if release is None:
             return None
         found.append(release)
-    telling = [one for one in found if one.why != UNPINNED]
-    if not found or not (named or len(telling) > 1):
-        return None
-    return tuple(_of_another_index(found) if indexes else found)
+    return found
 
 
-def _of_another_index(releases: Sequence[Release]) -> list[Release]:
-    """Return releases of a list that names an index: which wheel is meant is not known."""
+def _of_other(name: str, line: int, lists: _Lists, path: str) -> list[Release]:
+    """Return the packages of a list that another one names, each with its file; one without a release if it is not
+    read, and nothing of one that was read before."""
+    missing = [Release(name, "", line, ABSENT)]
+    if lists.path in ("", "-"):
+        return missing
+    try:
+        place = (Path(path).parent / name).resolve()
+        begin = Path(lists.path).resolve()
+        if place in lists.seen or place == begin:
+            return []
+        if not place.is_file() or len(lists.seen) >= _MOST:
+            return missing
+        lists.seen.add(place)
+        with place.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(_LARGEST)
+    except (OSError, ValueError, RuntimeError):
+        return missing
+    found = _of_lines(text.splitlines(), 1, lists, str(place))
+    shown = os.path.relpath(place, begin.parent)
+    return missing if found is None else [replace(one, file=one.file or shown) for one in found]
+
+
+def _of_other_indexes(releases: Sequence[Release], indexes: Sequence[str]) -> list[Release]:
+    """Return releases of a list that names indexes: which wheel is meant is not known."""
+    if all(_OF_FLASHINFER.fullmatch(line) for line in indexes):
+        return list(releases)
     return [replace(one, version="", why=one.why or INDEX) for one in releases]
 
 
@@ -165,6 +245,7 @@ def requirement(text: str, line: int) -> Release | None:
     exact = [one.version for one in wanted.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
     version = exact[0] if len(exact) == len(wanted.specifier) == 1 else ""
     why = ELSEWHERE if wanted.url else "" if version else UNPINNED
+    version = _addressed(wanted.url, line).written if wanted.url else version
     release = release_of(wanted.name, version, line, why)
     if wanted.marker is None:
         return release
@@ -194,17 +275,19 @@ def _addressed(text: str, line: int) -> Release:
     address, _, fragment = text.partition("#")
     egg = re.search(r"(?:^|&)egg=([\w.-]+)", fragment)
     last = address.rstrip("/").rpartition("/")[2]
+    version = ""
     try:
-        name: str = parse_wheel_filename(last)[0]
+        name, parsed, *_ = parse_wheel_filename(unquote(last))
+        version = str(parsed)
     except InvalidWheelFilename:
-        name = re.sub(r"@.*|\.git\b.*", "", last)
-    return release_of(egg[1] if egg else name, "", line, ELSEWHERE)
+        name = canonicalize_name(re.sub(r"@.*|\.git\b.*", "", last))
+    return release_of(egg[1] if egg else name, version, line, ELSEWHERE)
 
 
 def release_of(name: str, version: str, line: int, why: str = "") -> Release:
     """Return a release of a package under its normalized name; ``why``: why its wheel cannot be known, if it cannot."""
     why = why or (LOCAL if "+" in version else "")
-    return Release(canonicalize_name(name), "" if why else version, line, why)
+    return Release(canonicalize_name(name), "" if why else version, line, why, written=version)
 
 
 def _environment(text: str) -> tuple[Release, ...] | None:
@@ -238,8 +321,40 @@ def _environment(text: str) -> tuple[Release, ...] | None:
             for number, line in lines.items()
             for release in _requirements([line], named=True, first=number) or ()
         ]
-        found += _of_another_index(own) if any(map(_INDEX.match, lines.values())) else own
+        found += _of_other_indexes(own, [line for line in lines.values() if _INDEX.match(line)])
     return tuple(found) or None
+
+
+def read_project(text: str) -> tuple[Release, ...]:
+    """Return the packages that a pyproject.toml wants; those of an extra or a group depend on it."""
+    try:
+        root = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return ()
+    lines = text.splitlines()
+    project, uv = _table_of(root, "project"), _table_of(_table_of(root, "tool"), "uv")
+    groups = {**_table_of(project, "optional-dependencies"), **_table_of(root, "dependency-groups")}
+    sources = set(map(canonicalize_name, _table_of(uv, "sources")))
+    wanted = [(one, "") for one in _list_of(project.get("dependencies"))]
+    wanted += [(one, f"installed with {name} only") for name, every in groups.items() for one in _list_of(every)]
+    found = []
+    for one, only in wanted:
+        at = next((number for number, line in enumerate(lines, 1) if one in line), 1)
+        release = requirement(one, at)
+        if release is not None:
+            elsewhere = ELSEWHERE if release.project in sources else ""
+            why = release.why or elsewhere or only or (INDEX if uv.get("index") else "")
+            found.append(replace(release, version="" if why else release.version, why=why, is_wanted=True))
+    return tuple(found)
+
+
+def _table_of(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = table.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _list_of(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def _entries(node: Any) -> dict[str, Any]:

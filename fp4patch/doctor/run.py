@@ -25,8 +25,9 @@ from fp4patch.core.arch import GB10, GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Fp4PatchError, NothingCompiledError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
-from fp4patch.core.wording import listed, suggested
+from fp4patch.core.wording import joined, listed, suggested
 from fp4patch.doctor import (
+    companions,
     configured,
     gpus,
     inputs,
@@ -64,7 +65,7 @@ _CUDA = {11: 8, 12: 9, 13: 5}
 _PYTORCHS = re.compile(r"\d+\.\d")
 """The beginning of an architecture as PyTorch writes it: ``12.1a``, and not ``121a``."""
 _COMPILED = (".so", ".a", ".o", ".cubin", ".fatbin", ".whl", ".dll", ".lib", ".obj", ".ltoir")
-_INSTALL = ("dockerfile", "shell", "yaml")
+_INSTALL = ("dockerfile", "shell", "yaml", "toml")
 """Languages of files that install releases."""
 _DEEPEST = 3
 """Directories below a named one in which known source trees are looked for."""
@@ -287,7 +288,8 @@ def _examine_recipe(path: Path | None, question: Question, on_step: OnProgress) 
     """Return the answers of the releases that a recipe installs: a Dockerfile, a script, a file of services."""
     if question.required or not (path and path.is_file()) or files.kind_of(path.name) not in _INSTALL:
         return DoctorReport()
-    releases = recipe_releases.read(path.name, projects.text_of(path))
+    text = projects.text_of(path)
+    releases = inputs.read_project(text) if path.suffix == ".toml" else recipe_releases.read(path.name, text)
     if not releases:
         return DoctorReport()
     return DoctorReport(lists=_examine_list(str(path), releases, question, on_step))
@@ -353,10 +355,13 @@ def _examine_list(
     that installs none of them."""
     _without_requirements(question, "a list of packages")
     projects = _projects()
-    known_ones = [one for one in releases if one.project in projects or one.image]
-    if not known_ones and any(one.of for one in releases):
+    known_ones = [one for one in releases if one.project in projects or one.image or one.why == inputs.ABSENT]
+    known_ones += [one for one in releases if companions.is_companion(one.project)]
+    if not known_ones and any(one.of or one.is_wanted for one in releases):
         return ()
     findings = [found for one in known_ones for found in _of_release(one, question, on_step)]
+    if not any(one.of for one in releases):  # commands can follow each other, and lift the comparison
+        findings += companions.mismatches(releases)
     if not findings:
         told = f"none of its {len(releases)} packages is one that doctor knows"
         findings = [Finding(Level.NONE, "packages", told, "name a release: PROJECT==VERSION")]
@@ -366,10 +371,14 @@ def _examine_list(
 def _of_release(release: inputs.Release, question: Question, on_step: OnProgress) -> Iterator[Finding]:
     """Yield the answer for each GPU, or why a release is not judged."""
     subject = f"{release.project}=={release.version}" if release.version else release.project
-    place = f"line {release.line}" + (f" ({release.of})" if release.of else "")
+    place = joined(release.file, f"line {release.line}", f"({release.of})" if release.of else "")
+    if companions.is_companion(release.project):
+        yield companions.finding(release, place, question.gpus)
+        return
     gpus_ = tuple(gpu for gpu in question.gpus if ("aarch64" if gpu == GB10 else "x86_64") in release.machines)
     if release.why or not gpus_:
         help_text = f"name what is installed: its release ({release.project}==VERSION), its wheel, or the Python"
+        help_text = "name that list too" if release.why == inputs.ABSENT else help_text
         help_text = f"name the image: fp4patch doctor {release.image}" if release.image else help_text
         why = release.why or f"it is installed on {listed(release.machines) or 'no Linux'} alone"
         yield Finding(Level.NONE, subject, f"{place}: not judged, {why}", help_text)

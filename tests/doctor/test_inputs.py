@@ -7,7 +7,8 @@ import pytest
 from test_published import index, published
 
 from fp4patch import cli
-from fp4patch.doctor import inputs, run
+from fp4patch.binaries.findings import Level
+from fp4patch.doctor import companions, inputs, run
 
 __all__ = ["published"]
 
@@ -100,6 +101,17 @@ dependencies:
         ("requirements.txt", 'vllm==0.33.0; python_version >= "3.12"', [("vllm", "", 1, inputs.CONDITION)]),
         ("requirements.txt", 'vllm==0.33.0; extra == "a"', [("vllm", "", 1, inputs.CONDITION)]),
         ("requirements.txt", "./vllm-0.33.0-cp312-cp312-linux_x86_64.whl", [("vllm", "", 1, inputs.ELSEWHERE)]),
+        (
+            "requirements.txt",
+            "--extra-index-url https://flashinfer.ai/whl/cu130\nvllm==0.33.0\nflashinfer-jit-cache==0.6.11+cu130",
+            [("vllm", "0.33.0", 2, ""), ("flashinfer-jit-cache", "", 3, inputs.LOCAL)],
+        ),
+        (
+            "requirements.txt",
+            "-f https://example.com/wheels\nvllm[audio]==0.33.0 \\\n  ; platform_machine == 'x86_64'",
+            [("vllm", "", 2, inputs.INDEX)],
+        ),
+        ("requirements.txt", "-i https://flashinfer.ai/whl/cu130\nvllm==0.33.0", [("vllm", "", 2, inputs.INDEX)]),
     ],
 )
 def test_each_reader_gives_packages_releases_and_lines(
@@ -169,3 +181,73 @@ def test_a_list_without_a_known_package_and_a_log_are_not_judged(
     (tmp_path / "requirements.txt").write_text("numpy==2.3.4\nscipy\n")
     assert cli.run(["doctor", str(tmp_path / "requirements.txt")]) == 1
     assert "none of its 2 packages is one that doctor knows" in capsys.readouterr().out
+
+
+def test_lists_that_a_list_names_are_read_once_and_constraints_pin(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/gpu.txt").write_text("vllm>=0.20\nsglang>=0.5; platform_machine == 'aarch64'\n-r ../all.txt\n")
+    (tmp_path / "pins.txt").write_text("vllm==0.33.0\nsglang==0.5.6; platform_machine == 'x86_64'\n")
+    file = tmp_path / "all.txt"
+    file.write_text("-r sub/gpu.txt\n-r sub/gpu.txt\n--requirement=none.txt\n-c pins.txt\ntorch==2.15.0\n")
+    found = inputs.read(str(file), file.read_text()) or ()
+    assert [(one.project, one.version, one.file, one.line, one.why) for one in found] == [
+        ("vllm", "0.33.0", "sub/gpu.txt", 1, ""),
+        ("sglang", "", "sub/gpu.txt", 2, inputs.UNPINNED),
+        ("none.txt", "", "", 3, inputs.ABSENT),
+        ("torch", "2.15.0", "", 5, ""),
+    ]
+    piped = inputs.read("-", "-r sub/gpu.txt\nvllm==1\nsglang==2\n") or ()
+    assert [one.why for one in piped] == [inputs.ABSENT, "", ""]
+
+
+@pytest.mark.parametrize(
+    ("flashinfer", "companion", "fits"),
+    [
+        ("flashinfer-python==0.6.11", "flashinfer-cubin==0.6.11", True),
+        ("flashinfer-python==0.6.11", "flashinfer-cubin==0.6.9", False),
+        ("flashinfer-python==0.6.16", "flashinfer-jit-cache==0.6.16+cu130", True),
+        ("flashinfer-python==0.6.6", "flashinfer-jit-cache==0.6.9+cu130", False),
+        ("flashinfer-python==0.6.8", "flashinfer-jit-cache==0.6.8.post1+cu130", True),  # its release begins with it
+        ("flashinfer-python==0.7.2", "flashinfer-jit-cache==0.7.2.post1+cu130", False),
+        ("flashinfer-python==0.7.2", "flashinfer-jit-cache-sm121a==0.7.2+cu130", True),
+        ("flashinfer-python>=0.7.2", "flashinfer-cubin==0.6.9", True),
+        (
+            "flashinfer-python==0.7.2; platform_machine == 'x86_64'",
+            "flashinfer-cubin==0.6.9; platform_machine == 'aarch64'",
+            True,
+        ),
+        (
+            "flashinfer-python==0.6.6",
+            "flashinfer-cubin @ https://x.org/flashinfer_cubin-0.6.9-py3-none-any.whl",
+            False,
+        ),
+    ],
+)
+def test_a_companion_of_flashinfer_has_its_release(flashinfer: str, companion: str, fits: bool) -> None:
+    releases = inputs.read("requirements.txt", f"{flashinfer}\n{companion}\n") or ()
+    assert [one.level for one in companions.mismatches(releases)] == ([] if fits else [Level.RED])
+
+
+def test_companions_have_a_line_each_and_other_packages_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = (
+        "flashinfer-cubin==0.7.2",
+        "flashinfer-jit-cache",
+        "flashinfer-jit-cache-sm120f",
+        "flashinfer-jit-cache-sm90a",
+    )
+    (tmp_path / "requirements.txt").write_text("\n".join((*names, "flashinfer-bench==1.0", "numpy")))
+    assert cli.run(["doctor", "--for", "gb10", str(tmp_path / "requirements.txt")]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("?")]
+    assert [line.split()[1].rstrip(":") for line in lines] == list(names)
+    assert "for sm_90a, and none for sm_121" in lines[3]
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\ndependencies = [\n  "numpy",\n  "flashinfer-python==0.6.6",\n  "flashinfer-cubin==0.6.9",\n]\n'
+        '[dependency-groups]\ngpu = ["vllm==0.33.0"]\n'
+    )
+    assert cli.run(["doctor", "--for", "gb10", str(tmp_path / "pyproject.toml")]) == 1
+    out = capsys.readouterr().out
+    assert "flashinfer-python==0.6.6: sm_121" in out
+    assert "? vllm: line 8: not judged, installed with gpu only" in out
+    assert "✗ flashinfer-cubin==0.6.9: line 5: FlashInfer 0.6.6 ends at its import beside 0.6.9" in out
