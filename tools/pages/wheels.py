@@ -8,6 +8,7 @@ From the record, doctor names the nearest release whose wheel answers yes.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from fp4patch.binaries.report import BinaryReport
@@ -20,6 +21,7 @@ from fp4patch.sources.wheels import published
 PAGE = Path(__file__).parents[2] / "docs" / "wheels.md"
 RECORD = Path(__file__).parents[2] / WHEELS
 BEGIN = "| wheel |"
+OLDER = " †"
 MACHINES = {"x86_64": "", "aarch64": ", arm64"}
 """What follows the name of a wheel for each processor; one without machine code is in the table once."""
 
@@ -45,7 +47,7 @@ def main(requirements: list[str]) -> None:
     """Judge the wheels, then write the page."""
     head, _, table = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     heads, rule, *lines = (BEGIN + table).splitlines()
-    rows = {line.split(" | ")[0]: line for line in lines}
+    rows = {line.split(" | ")[0]: line for line in (line.replace(OLDER, "", 1) for line in lines)}
     record = json.loads(RECORD.read_text(encoding="utf-8"))["wheels"] if RECORD.exists() else {}
     for requirement in requirements:
         answers: list[str] = []
@@ -61,6 +63,14 @@ def main(requirements: list[str]) -> None:
                 rows[line.split(" | ")[0]] = line
             answers = line.split(" | ")[2:]
             print(line, flush=True)  # noqa: T201 - a script
-    written = ",\n".join(f"  {json.dumps(name)}: {json.dumps(record[name])}" for name in sorted(record))
-    RECORD.write_text(f'{{"schema": {SCHEMA}, "wheels": {{\n{written}\n}}}}\n', encoding="utf-8")
-    PAGE.write_text(head + "\n".join([heads, rule, *sorted(rows.values())]) + "\n", encoding="utf-8")
+        written = ",\n".join(f"  {json.dumps(name)}: {json.dumps(record[name])}" for name in sorted(record))
+        RECORD.write_text(f'{{"schema": {SCHEMA}, "wheels": {{\n{written}\n}}}}\n', encoding="utf-8")
+        every = [_marked(line, record) for line in sorted(rows.values())]
+        PAGE.write_text(head + "\n".join([heads, rule, *every]) + "\n", encoding="utf-8")
+
+
+def _marked(line: str, record: Mapping[str, object]) -> str:
+    """Return a row with the mark of an earlier doctor, if the record has nothing of its wheel."""
+    name, _, rest = line.partition(" | ")
+    wheel = name.removeprefix("| ").partition(",")[0]
+    return line if any(one.startswith(f"{wheel}-") for one in record) else f"{name}{OLDER} | {rest}"
