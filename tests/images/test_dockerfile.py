@@ -203,6 +203,27 @@ def test_a_toolkit_out_of_wheels_gets_the_libraries_that_it_lacks_and_keeps_its_
     assert (toolkit / "lib" / "libcublas.so.13").is_symlink()
 
 
+def test_pip_reads_one_certificate_wherever_it_may_be_emulated(tmp_path: Path) -> None:
+    """All of them take longer to read there than a server waits; pip looks a single one up by the hash of its name."""
+    scripts = re.findall(r"<<'EOF'\n(#!/bin/bash.*?)^EOF$", TEXT, re.MULTILINE | re.DOTALL)
+    emulated = [script for script in scripts if re.search(r"\bpip\b.* install ", script) and "/tmp/venv" not in script]
+    assert len(emulated) == 3
+    assert all(script.index("PIP_CERT=$(/scripts/certificates)") < script.index(" -m pip ") for script in emulated)
+
+    bundle = tmp_path / "all.crt"
+    for name in ("one", "two", "other"):
+        request = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", f"/CN={name}"]
+        subprocess.run([*request, "-keyout", os.devnull, "-out", f"{name}.pem"], cwd=tmp_path, check=True)
+    bundle.write_text("# one\n" + "\n# two\n".join((tmp_path / f"{name}.pem").read_text() for name in ("one", "two")))
+    script = TEXT.partition("<<'EOF' /certificates\n")[2].partition("\nEOF\n")[0]
+    script = script.replace("/dev/shm", str(tmp_path)).replace("/etc/ssl/certs/ca-certificates.crt", str(bundle))
+    run = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, text=True, check=True)
+    verify = ["openssl", "verify", "-CApath", run.stdout.strip()]
+    for name, status in {"one": 0, "two": 0, "other": 2}.items():
+        verified = subprocess.run([*verify, f"{name}.pem"], cwd=tmp_path, capture_output=True, check=False)
+        assert verified.returncode == status, name
+
+
 def test_the_version_of_the_wheel_names_the_variant_and_each_stack(tmp_path: Path) -> None:
     script = TEXT[TEXT.index("  label=fp4patch.$VARIANT") :].partition("\nfi\n")[0]
     script = script.replace("/opt/fp4patch/proof/receipts", str(tmp_path)).replace("$(python ", f"$({sys.executable} ")
