@@ -76,7 +76,7 @@ _WRITTEN = re.compile(
 ).finditer
 """Such a number as a test in Python has it: not in prose, in a call for a family, or at the end of another name."""
 _HIT_NAME = re.compile(
-    rb"120(?:(?<=[sS][mM]120)|(?<=[sS][mM]_120)|(?<=compute_120))(?:_ALL|[AFaf]?_ENABLED|(?!\w{2}))"
+    rb"12[01](?:(?<=[sS][mM]12[01])|(?<=[sS][mM]_12[01])|(?<=compute_12[01]))(?:_ALL|[AFaf]?_ENABLED|(?!\w{2}))"
 ).search
 _NEAR = re.compile(rb"(?i)capab|\b(?:\w*_)?caps?\b|arch|major|version|\bsm|(?<![a-z])cc(?![a-z])|gpu").search
 

@@ -38,6 +38,9 @@ _OTHER_VERSION = re.compile(
     r"(?i)(?:cuda|cudacc|cudart|nvcc|toolkit|driver|compiler|runtime|torch|triton|cmake|ptx|cudnn|python)\w*_?ver"
     r"|version\.(?:cuda|hip)|cuda_?version|cuda_?(?:major|minor)|(?:nvcc|driver|toolkit)_?(?:major|minor)|_VER_"
 )
+# Example: arch_family
+_FAMILY = re.compile(r"(?i)\w*family(?!_specific)\w*")
+"""Names of what GPUs have in common: vLLM's ``arch_family`` is sm120 for SM121, too."""
 _BEHIND = r"(?:_?(?i:version|ver|capability|cap|cc|arch|sm|compute|number|num))*_?"
 # Example: major_capability
 _MAJOR = re.compile(r"(?:\w*_|\w*[a-z])?(?:major|Major|MAJOR|maj)" + _BEHIND)
@@ -141,6 +144,9 @@ class Unknown(NamedTuple):
 
     node: object = None
 
+    def __str__(self) -> str:
+        return _text(self.node) if isinstance(self.node, ast.AST) else ""
+
 
 class Function(NamedTuple):
     """A macro with parameters, or a function that is one expression."""
@@ -170,7 +176,7 @@ def named(name: str) -> int | None:
 
 def is_subject(text: str) -> bool:
     """Tell whether a name, or the text of an expression, is about a GPU."""
-    return _SUBJECT.search(text) is not None and _OTHER_VERSION.search(text) is None
+    return _SUBJECT.search(text) is not None and not any(one.search(text) for one in (_OTHER_VERSION, _FAMILY))
 
 
 @cache
@@ -387,9 +393,8 @@ class _World:
             number = _number(other)
             return one.number == (self.gpu if number is None else number)
         for value, unknown in ((one, other), (other, one)):
-            if isinstance(unknown, Unknown) and (
-                isinstance(value, Pair) or (isinstance(value, str) and value[:1].isalpha())
-            ):
+            is_of_gpu = isinstance(value, Pair) or (isinstance(value, str) and value[:1].isalpha())
+            if isinstance(unknown, Unknown) and is_of_gpu and not _FAMILY.search(str(unknown)):
                 number = _number(value)
                 return None if number is None else number == self.gpu
         if isinstance(one, Unknown) or isinstance(other, Unknown):

@@ -205,6 +205,7 @@ NEAR_PYTHON = [
     "def f(arch):\n    if arch >= 120:\n        return 3\n    if arch >= 100:\n        return 2\n    return 1",
     "def f(minor):\n    return '12.9' if minor >= 1 else '12.8'",
     "def f(major, minor):\n    if major == 12:\n        return '12.9' if minor >= 1 else '12.8'",
+    "def f(arch_family, n):\n    if n == 1 or arch_family == 'sm120':\n        return []",
     "def f(p):\n    is_sm120 = p.is_device_capability_family(120)\n    if not is_sm120:\n        return []\n    g()",
 ]
 
