@@ -248,7 +248,7 @@ def _without_fp4(about: _OneGpu) -> Iterator[Observation]:
     stubs = [kernel for row in about.loaded for kernel in row.lost if kernel.idle]
     if unwritten := about.of(LoadOutcome.UNWRITTEN):
         yield observed(Level.RED, "FP4 is emulated or missing", (_unwritten(unwritten),), _remedy(about, unwritten))
-    elif stubs:
+    elif 10 * len(stubs) > about.reached:
         yield observed(Level.RED, "its FP4 kernels do nothing on it", (_of_lost(stubs),), _remedy(about, about.loaded))
     elif about.loaded and not about.missing:
         intended = about.of(LoadOutcome.DESIGN)
@@ -257,7 +257,10 @@ def _without_fp4(about: _OneGpu) -> Iterator[Observation]:
         said = "it loads by the driver's compiler alone, and has no FP4 code" if by_driver else ""
         said = said or f"it loads, and has no FP4 code for {about.gpu}"
         found = observed(Level.OTHER, said, () if intended else (why,))
-        yield from _with_lost(about, found)
+        if stubs:  # few: PyTorch has 20 among the code of 544 fatbins
+            yield replace(found, evidence=(_of_lost(stubs),), excepted=(_named(stubs),))
+        else:
+            yield from _with_lost(about, found)
 
 
 def _tools(about: _OneGpu) -> Iterator[Observation]:

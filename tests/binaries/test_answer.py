@@ -230,6 +230,17 @@ def test_kernels_that_do_nothing_are_no_and_a_package_without_fp4_is_not_for_it(
     assert (other.answer, other.said) == ("not-for-fp4", "not what this package is for")
 
 
+def test_few_kernels_that_do_nothing_are_an_exception_of_a_package_for_other_things(library: Library) -> None:
+    stubs, other = library("stubs", TENSOR_MEMORY, "100a", "120f"), library("other", PLAIN, "120f")
+    copies = [other.with_name(f"other{number}.so") for number in range(8)]
+    for copy in copies:
+        copy.write_bytes(other.read_bytes())
+    assert on_gb10(stubs.parent).answer == "not-for-fp4"
+    assert on_gb10(stubs.parent).excepted == ("1 kernel (nvfp4_mla)",)
+    copies[0].unlink()
+    assert on_gb10(stubs.parent).answer == "no"
+
+
 @pytest.mark.parametrize(("machine", "answer"), [(62, "reservation"), (183, "yes")])
 def test_a_library_for_another_processor_says_so(library: Library, machine: int, answer: str) -> None:
     path = library("a", BOTH, "120f")

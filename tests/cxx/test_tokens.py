@@ -107,6 +107,18 @@ def test_tokens_comments_and_blanks_make_up_the_text(text: str) -> None:
         assert token.text in (as_it_is, as_it_is.replace("\\\r\n", "").replace("\\\n", ""))
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a[::b<:1:>]", ("a", "[", ":", ":", "b", "[", "1", "]", "]")),
+        ("x<::y>", ("x", "<", ":", ":", "y", ">")),
+        ("enable_if_t<b::>>", ("enable_if_t", "<", "b", ":", ":", ">", ">")),  # `::` and `>>`, not `:` and `:>`
+    ],
+)
+def test_two_colons_are_one_mark_before_a_digraph(text: str, words: tuple[str, ...]) -> None:
+    assert lex(text).words == words
+
+
 @given(st.text())
 def test_no_text_raises_anything_but_a_lex_error(text: str) -> None:
     line = 1
