@@ -30,7 +30,7 @@ MACHINES = ("x86_64", "aarch64")
 ABSENT = "it cannot be read as a list from here"
 _MOST = 32
 """Lists that a list names, and those that these name."""
-_LARGEST = 1 << 20
+LARGEST = 1 << 20
 """Characters of a list that are read."""
 _PYTHONS = range(9, 15)
 """Minor releases of Python 3 for which a marker is evaluated."""
@@ -206,7 +206,7 @@ def _of_other(name: str, line: int, lists: _Lists, path: str) -> list[Release]:
             return missing
         lists.seen.add(place)
         with place.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(_LARGEST)
+            text = file.read(LARGEST)
     except (OSError, ValueError, RuntimeError):
         return missing
     found = _of_lines(text.splitlines(), 1, lists, str(place))

@@ -440,9 +440,9 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
     if not (is_file and project):
         try:
             binary = examine_binary(path, name, question, on_step=on_step)
-        except NothingCompiledError:
+        except NothingCompiledError as error:
             if not (trees or proof or (project and project.read)):
-                raise
+                raise NothingCompiledError(error.message, help=_list_in(path) or error.help) from None
     is_idle = project and not (project.settings or project.statements or project.findings)
     if project and (not project.read or (is_idle and (trees or binary))):
         project = None
@@ -450,6 +450,15 @@ def _examine_path(path: Path | None, name: str, question: Question, on_step: OnP
         _without_effect(question, "compiled code")
     others = (project,) if project else (), (binary,) if binary else (), (proof,) if proof else ()
     return DoctorReport(None, reports, *others)
+
+
+def _list_in(path: Path | None) -> str:
+    """Return the advice to ask about a list of packages, if a directory has one."""
+    if not (path and path.is_dir()):
+        return ""
+    texts = [file for file in sorted(path.glob("*.txt")) if file.is_file() and file.stat().st_size < inputs.LARGEST]
+    found = next((file for file in texts if inputs.read(file.name, messages.text_of(str(file)))), None)
+    return f"it has a list of packages: fp4patch doctor {found}" if found else ""
 
 
 def _is_published(name: str) -> bool:

@@ -251,3 +251,14 @@ def test_companions_have_a_line_each_and_other_packages_none(
     assert "flashinfer-python==0.6.6: sm_121" in out
     assert "? vllm: line 8: not judged, installed with gpu only" in out
     assert "✗ flashinfer-cubin==0.6.9: line 5: FlashInfer 0.6.6 ends at its import beside 0.6.9" in out
+
+
+def test_a_directory_without_code_names_the_list_that_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("nothing to install\n")
+    assert cli.run(["doctor", str(tmp_path)]) == 1
+    assert "name a wheel, a library" in capsys.readouterr().err
+    (tmp_path / "requirements.txt").write_text("vllm==0.33.0\n")
+    assert cli.run(["doctor", str(tmp_path)]) == 1
+    assert f"fp4patch doctor {tmp_path}/requirements.txt" in capsys.readouterr().err
