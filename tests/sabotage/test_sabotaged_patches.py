@@ -61,6 +61,8 @@ KEEP = "patches/vllm/cmake-sm121a/patch.toml"
 FAMILY = "patches/vllm/sm120-family/patch.toml"
 NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
 DETECTED = "patches/vllm/detected-arch/patch.toml"
+ASM = "patches/vllm/e2m1-asm/patch.toml"
+EXECUTES = '[probes.executes]\ninput = "float32"\nlanes = 8\nsampled = true\n'
 C42 = ("cutlass", "4.2.1")
 C48 = ("cutlass", "4.8.0")
 V33 = ("vllm", "0.33.0")
@@ -559,6 +561,17 @@ MUTANTS = [
     t1("without assertions, by a later directive", LAST, "#ifdef __fp4patch__\n#elifdef NDEBUG\n  return 0u;\n#endif\n" + LAST),
     t1("without assertions, by the reverse directive", LAST, '#ifdef __CUDACC__\n#elifndef NDEBUG\n#else\n  return 0u;\n#endif\n' + LAST),
     t1("without assertions, in parts of a line", LAST, '#if\\\ndef NDE\\\nBUG\n  return 0u;\n#endif\n' + LAST),
+    # An author who weakens the check of what he changes, or retires an edit by a sign that is everywhere.
+    n3("arrays that nobody executes", ENCODE, EXECUTES, "", "encode-float-x8")._replace(named="numeric_conversion.h"),
+    n3("arrays of the host that nobody executes", ENCODE, EXECUTES.replace("8", "64"), "", "encode-host-float", "sm_121a")._replace(named="numeric_conversion.h"),
+    n3("arrays executed for codes in place of floats", ENCODE, EXECUTES, EXECUTES.replace("float32", "e2m1"), "encode-float-x8"),
+    n3("half of the lanes executed", ENCODE, EXECUTES, EXECUTES.replace("8", "4"), "encode-float-x8"),
+    n3("arrays of the host of one size", ENCODE, "VALUES = 64", "VALUES = 1", "encode-host-float", "sm_121a"),
+    t1("an encoder that nobody executes, in vLLM", EXECUTES, "")._replace(file=ASM, named="nvfp4_utils.cuh"),
+    suf("a suffix upstreamed on a word", 'tokens = "self._normalize_cuda_arch(major, int(minor))"', 'tokens = "self.TARGET_CUDA_ARCHS"\nbeside = true'),
+    gdc("the flag upstreamed on a word", r'tokens = "\"-DCUTLASS_ENABLE_GDC_FOR_SM100\""', 'tokens = "current_compilation_context"'),
+    gh("groups upstreamed on a word", 'tokens = "if (grouped_rht_supported)"', 'tokens = "numel()"'),
+    de("the detected architecture upstreamed on a word", "", "")._replace(old=r'MATCH \"code=sm_\\([', new=r'MATCH \"arch=compute_\\(['),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 NEEDS_ALL_INPUTS = {
@@ -664,12 +677,12 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
             assert not probes[name].uses
         archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(",") if one)
-    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 360  # each is a test; pages name the number
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS) == 370  # each is a test; pages name the number
 
 
 def test_each_mutant_changes_what_the_test_reads(tmp_path: Path) -> None:
     """A mutant of text that is not there any more would say nothing; this takes a second for all of them."""
     probes = {probe: mutant.tree[0] for mutant in MUTANTS for probe in mutant.probes.split(",")}
-    data = few_probes(tmp_path, probes, builds=True)
+    data = few_probes(tmp_path, probes, sampled=True, builds=True)
     for mutant in MUTANTS:
         assert mutant.old in (data / mutant.file).read_text(encoding="utf-8"), mutant.what
