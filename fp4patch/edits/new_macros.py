@@ -5,6 +5,7 @@ import builtins
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from itertools import groupby, pairwise, takewhile
 from operator import itemgetter
 from typing import Literal, TypeGuard
@@ -70,12 +71,16 @@ def pragmas(source: Source) -> Iterator[_Line]:
             yield source.line(source.starts[at]), word
 
 
-def _more_often(before: Iterable[_Line], after: Iterable[_Line]) -> Iterator[_Line]:
-    """Yield the names that occur more often than before, each with the last of its lines."""
+def _more_often(
+    before: Iterable[_Line], after: Iterable[_Line], changed: Collection[int] = frozenset()
+) -> Iterator[_Line]:
+    """Yield the names that occur more often than before: as often as they do so, on the lines that changed; where none
+    of these has the name, once, with the last of its lines."""
     earlier, lines = Counter(name for _, name in before), list(after)
     for name, count in Counter(name for _, name in lines).items():
-        if count > earlier[name]:
-            yield max(line for line, other in lines if other == name), name
+        if more := max(0, count - earlier[name]):
+            places = sorted(line for line, other in lines if other == name)
+            yield from ((line, name) for line in [line for line in places if line in changed][-more:] or places[-1:])
 
 
 def definitions(source: Source) -> Iterator[_Line]:
@@ -323,7 +328,7 @@ def asked_since(before: str, after: str) -> Iterator[_Line]:
     """
     tree = ast.parse(after)
     was = ast.parse(before)
-    plain = _compared(was)
+    plain = _compared(was) | _counted(tree)
     old, new = _asked(was, plain), _asked(tree, plain | set(_plainly_bound(tree, plain)))
     seen = Counter((place, name) for place, _, name in old)
     bound = set(_bound(tree))
@@ -342,6 +347,16 @@ def _compared(tree: ast.Module) -> set[str]:
         sides += [node.left, node.right] if isinstance(node, ast.BinOp) else []
         if any(_is_constant(side) for side in sides):
             found.update(side.id for side in sides if isinstance(side, ast.Name))
+    return found
+
+
+def _counted(tree: ast.Module) -> set[str]:
+    """Return the names that are numbers, since a text divides them by one, or takes one from them."""
+    found = set[str]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.BinOp(left=ast.Name(id=name), op=ast.FloorDiv() | ast.Sub(), right=ast.Constant(value=int())):
+                found.add(name)
     return found
 
 
@@ -513,7 +528,12 @@ def variables_since(before: str, after: str) -> Iterator[_Line]:
     LexError as of ``parse``."""
     script = parse(after)
     own = set(_set(script))
-    yield from (found for found in _more_often(_read(parse(before)), _read(script)) if found[1] not in own)
+    matcher = SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
+    changed = {
+        line for kind, _, _, first, end in matcher.get_opcodes() if kind != "equal" for line in range(first, end)
+    }
+    found = _more_often(_read(parse(before)), _read(script), {line + 1 for line in changed})
+    yield from ((line, name) for line, name in found if name not in own)
 
 
 def _read(script: Script) -> Iterator[_Line]:

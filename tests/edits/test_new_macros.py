@@ -321,6 +321,13 @@ def test_names_that_the_function_has_and_what_is_pure_are_none(condition: str) -
     assert list(asked_since(FUNCTION, FUNCTION.replace("head == 128", condition))) == []
 
 
+def test_a_name_that_is_divided_is_a_number() -> None:
+    before = "cc = detected()\n\n\ndef flags():\n    return ['sm_120a']\n"
+    after = before.replace("'sm_120a'", "f'sm_{cc}a' if cc // 10 == 12 else 'sm_120a'")  # as QuTLASS's patch has it
+    assert list(asked_since(before, after)) == []
+    assert list(asked_since(before, after.replace("cc // 10 == 12", "cc"))) == [(5, "str")]
+
+
 @pytest.mark.parametrize(
     ("code", "name"),
     [

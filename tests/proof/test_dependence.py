@@ -120,6 +120,20 @@ def test_a_command_that_a_condition_defines_is_its_own(tmp_path: Path, shim: str
     assert problems(tmp_path, LISTS, "set(OWN 1)\n", "set(OWN 1)\nset_property(TARGET a)\n", own) == said
 
 
+def test_what_is_added_is_where_it_was_added_and_each_counts(tmp_path: Path) -> None:
+    file = tmp_path / "shim.cmake"
+    file.write_text("function(set_property)\nendfunction()\n")
+    own = Cut(LISTS, file, (range(1, 2),), (range(1, 3),))
+    before = "set(OWN 1)\nset_property(TARGET b)\n"
+    after = "set(OWN 1)\nset_property(TARGET a)\nset_property(TARGET b)\n"
+    assert problems(tmp_path, LISTS, before, after, own) == []
+    outside = f"{after}set_property(TARGET c)\n"
+    assert problems(tmp_path, LISTS, before, outside, own) == [f"{LISTS}:4 `set_property(`, which no check varies"]
+    first = f"set_property(TARGET c)\n{after}"
+    own = Cut(LISTS, file, (range(1, 2),), (range(2, 4),))
+    assert problems(tmp_path, LISTS, before, first, own) == [f"{LISTS}:1 `set_property(`, which no check varies"]
+
+
 PYTHON = 'import os\n\n\ndef archs():\n    return ["12.0"]\n\n\ndef other():\n    return []\n'
 ASKS = PYTHON.replace('["12.0"]', '["12.0"] if "X" in os.environ.get("CMAKE_ARGS", "") else ["12.1"]')
 ASKED = f"{SETUP}:5 `CMAKE_ARGS`, which no check varies"
