@@ -62,6 +62,8 @@ FAMILY = "patches/vllm/sm120-family/patch.toml"
 NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
 DETECTED = "patches/vllm/detected-arch/patch.toml"
 ASM = "patches/vllm/e2m1-asm/patch.toml"
+OF_HALF_PAIR = "namespace fp4patch_half_pair {"
+"""A line that counts as judged where the probe is executed, and in the same file are others that never do."""
 EXECUTES = '[probes.executes]\ninput = "float32"\nlanes = 8\nsampled = true\n'
 C42 = ("cutlass", "4.2.1")
 C48 = ("cutlass", "4.8.0")
@@ -562,12 +564,12 @@ MUTANTS = [
     t1("without assertions, by the reverse directive", LAST, '#ifdef __CUDACC__\n#elifndef NDEBUG\n#else\n  return 0u;\n#endif\n' + LAST),
     t1("without assertions, in parts of a line", LAST, '#if\\\ndef NDE\\\nBUG\n  return 0u;\n#endif\n' + LAST),
     # An author who weakens the check of what he changes, or retires an edit by a sign that is everywhere.
-    n3("arrays that nobody executes", ENCODE, EXECUTES, "", "encode-float-x8")._replace(named="numeric_conversion.h"),
-    n3("arrays of the host that nobody executes", ENCODE, EXECUTES.replace("8", "64"), "", "encode-host-float", "sm_121a")._replace(named="numeric_conversion.h"),
+    n3("arrays that nobody executes", ENCODE, EXECUTES, "", "encode-float-x8")._replace(named=f"numeric_conversion.h:{OF_HALF_PAIR}"),
+    n3("arrays of the host that nobody executes", ENCODE, EXECUTES.replace("8", "64"), "", "encode-host-float", "sm_121a")._replace(named=f"numeric_conversion.h:{OF_HALF_PAIR}"),
     n3("arrays executed for codes in place of floats", ENCODE, EXECUTES, EXECUTES.replace("float32", "e2m1"), "encode-float-x8"),
     n3("half of the lanes executed", ENCODE, EXECUTES, EXECUTES.replace("8", "4"), "encode-float-x8"),
     n3("arrays of the host of one size", ENCODE, "VALUES = 64", "VALUES = 1", "encode-host-float", "sm_121a"),
-    t1("an encoder that nobody executes, in vLLM", EXECUTES, "")._replace(file=ASM, named="nvfp4_utils.cuh"),
+    t1("an encoder that nobody executes, in vLLM", EXECUTES, "")._replace(file=ASM, named="nvfp4_utils.cuh:namespace fp4patch_threshold {"),
     suf("a suffix upstreamed on a word", 'tokens = "self._normalize_cuda_arch(major, int(minor))"', 'tokens = "self.TARGET_CUDA_ARCHS"\nbeside = true'),
     gdc("the flag upstreamed on a word", r'tokens = "\"-DCUTLASS_ENABLE_GDC_FOR_SM100\""', 'tokens = "current_compilation_context"'),
     gh("groups upstreamed on a word", 'tokens = "if (grouped_rht_supported)"', 'tokens = "numel()"'),
